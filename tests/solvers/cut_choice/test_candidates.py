@@ -6,6 +6,7 @@ from situate import Cluster, Graph, Problem
 from situate.data.cuts import parse_cuts
 from situate.data.graph import Op
 from situate.solvers.cut_choice.candidates import candidates
+from situate.solvers.cut_choice.divisions import divisions
 
 UNITS = {"heads": [8, 8], "features": [24], "sequence": [16]}
 
@@ -13,7 +14,9 @@ STEP = Graph("step", (Op("op", flops=10**12),))
 
 
 def tried(cluster: str) -> list[str]:
-    return [str(cuts) for cuts in candidates(Problem(STEP, Cluster.find(cluster)), UNITS)]
+    return [
+        str(cuts) for cuts in candidates(divisions(Problem(STEP, Cluster.find(cluster))), UNITS)
+    ]
 
 
 # All devices, and teams of them; kinds with parameters alone, with the sequence, and this alone.
@@ -32,7 +35,7 @@ def test_candidates_are_teams_of_the_devices() -> None:
 
 def test_kinds_that_cannot_have_so_many_parts_are_left_out() -> None:
     step = Graph("step", (Op("op", seconds={"*": 8.0}),))
-    cuts = [*candidates(Problem(step, Cluster.identical(3)), UNITS)]
+    cuts = [*candidates(divisions(Problem(step, Cluster.identical(3))), UNITS)]
     assert cuts == [parse_cuts(["features=3"])]
 
 

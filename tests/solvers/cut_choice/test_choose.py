@@ -13,6 +13,7 @@ from situate.errors import SituateError  # noqa: E402
 from situate.solvers.cut_choice import CutStep, choose_cuts  # noqa: E402
 from tests.torch_capture.cuts.cut_steps import (  # noqa: E402
     chosen,
+    devices,
     homes,
     language_head,
     large_batch,
@@ -38,6 +39,22 @@ def problem(cuts: Cuts | None, cluster: str = "identical:4", price: float = 0.0)
 def test_the_cuts_with_the_shortest_step_are_chosen() -> None:
     chosen = choose_cuts(CutStep(problem, UNITS)).problem
     assert len(chosen.graph.cuts.cuts[0].shares) == 4
+
+
+# Parts of 3:1 end at once, and equal parts may be asked for.
+def test_unequal_devices_get_shares_by_speed() -> None:
+    def by_speed(cuts: Cuts | None) -> Problem:
+        shares = cuts.cuts[0].shares if cuts else (1,)
+        work = [12 * share // sum(shares) for share in shares]
+        ops = [
+            Op(f"op{k}", seconds={"d0": own, "d1": 3 * own}, part=k if cuts else None)
+            for k, own in enumerate(map(float, work))
+        ]
+        return Problem(Graph("step", tuple(ops), cuts=cuts), Cluster.find("identical:2"))
+
+    step = CutStep(by_speed, {"features": [24]})
+    assert choose_cuts(step).problem.graph.cuts == parse_cuts(["features=3:1"])
+    assert choose_cuts(step, unequal=False).problem.graph.cuts is None
 
 
 def test_ops_stay_whole_where_no_cut_pays() -> None:
@@ -107,8 +124,9 @@ def test_expert_parallel() -> None:
     assert homes(plan, "up") == homes(plan, "down")
 
 
+# Copies of whole parameters would not fit.
 def test_data_parallel_with_sharded_parameters() -> None:
-    kinds, plan = chosen(large_batch)
+    kinds, plan = chosen(large_batch, devices(memory=2_200_000_000))
     assert [*kinds] == ["batch", "features"]
     for name in ("0.up.weight", "1.down.weight"):
         assert len({device for _, device in homes(plan, name)}) == 4

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import log2
 
 from situate.data.cuts import Cuts
-from situate.data.problem import Problem
-from situate.solvers.cut_choice.divisions import Division, divisions
+from situate.solvers.cut_choice.divisions import Division
 
 USUAL = 8
 """A number of parts that pays on most machines: the GPUs of a server."""
@@ -22,8 +21,8 @@ Units = Mapping[str, Sequence[int]]
 """By kind, the units of each class of that kind, such as the heads of each layer."""
 
 
-def candidates(problem: Problem, units: Units) -> Iterator[Cuts]:
-    """The cuts to try: parts by the speed of unequal devices, then equal parts.
+def candidates(divisions: Sequence[Division], units: Units) -> Iterator[Cuts]:
+    """The cuts to try: unequal parts, then equal ones.
 
     Numbers near `USUAL` come first.
     """
@@ -31,9 +30,7 @@ def candidates(problem: Problem, units: Units) -> Iterator[Cuts]:
     # Behind an outer dimension, the inner ones cut parameters alone, as ZeRO and FSDP do.
     sets = [[*inner, kind] for kind in outer] + [inner] + [[kind] for kind in outer]
     sets += [[kind, *inner] for kind in outer if inner]
-    own = sorted(
-        divisions(problem), key=lambda d: (d.is_equal, abs(log2(d.count / USUAL)), d.count)
-    )
+    own = sorted(divisions, key=lambda d: (d.is_equal, abs(log2(d.count / USUAL)), d.count))
     every = (divided(division, kinds, units) for division in own for kinds in sets)
     yield from filter(None, dict.fromkeys(every))
 

@@ -33,6 +33,10 @@ FINALISTS, MOST_FINALISTS, MOST_FINALIST_OPS = 2, 6, 10_000
 """The number of cut steps that `auto` plans at least, beside the step of whole ops; their largest
 number, and the number of ops of all further ones together."""
 
+MAX_CLOSE, LONGER = 1.1, 4
+"""Largest value of a finalist as a multiple of the best for a second search, which is so many times
+as long; the finalists of a large step get none."""
+
 MOST_OPS = 150_000
 """Number of ops, of all tried steps together, after which no further cuts are tried."""
 
@@ -110,13 +114,17 @@ class CutChoice:
     least: float
 
 
-def choose_cuts(step: CutStep) -> CutChoice:
+def choose_cuts(step: CutStep, unequal: bool = True) -> CutChoice:
     """The cuts by which a step is planned best, or whole ops.
 
     Every combination of kinds and numbers of parts is planned by `tensor_parallel`. The best ones
     and the step of whole ops then get a short search by `auto`. A plan that fits beats one that
     does not; then the smaller objective wins. A large step is compared with fewer of its repeated
     blocks, on devices with as much less memory. The result depends on the problem alone.
+
+    Args:
+        step: whole or in parts.
+        unequal: False to try equal parts alone.
 
     Raises:
         SituateError: the step has nothing to cut, or fits no device in any cut.
@@ -125,11 +133,11 @@ def choose_cuts(step: CutStep) -> CutChoice:
         raise SituateError("cuts auto: the step has no dimension to cut: leave --cuts out")
     whole = _smallest_problem(step)
     trial = _trial(step, whole)
-    plans = _first_plans(trial)
-    finalists = _finalists(plans)
+    ways = [own for own in divisions(trial.problem) if unequal or own.is_equal]
+    finalists = _finalists(_first_plans(trial, ways))
     if trial.problem.graph.cuts is None:
         finalists.insert(0, trial.problem)
-    best = min((solve(p, evaluations=EVALUATIONS) for p in finalists), key=_rank).problem
+    best = _best(finalists)
     if trial.step is not step:
         best = whole if best.graph.cuts is None else step.problem_of(best.graph.cuts)
     if whole.graph.cuts is not None:
@@ -158,16 +166,30 @@ def _is_unequal(cuts: Cuts) -> bool:
     return any(len(set(cut.shares)) > 1 for cut in cuts.cuts)
 
 
-def _first_plans(trial: _Trial) -> dict[Cuts, Result]:
+def _best(finalists: Sequence[Problem]) -> Problem:
+    """The step with the best plan of a short search; those that are close get a longer one."""
+    plans = sorted((solve(p, evaluations=EVALUATIONS) for p in finalists), key=_rank)
+    excess, value = _rank(plans[0])
+    close = [
+        plan.problem
+        for plan in plans[: FINALISTS + 1]
+        if _rank(plan)[0] == excess and plan.value <= MAX_CLOSE * value
+    ]
+    if len(close) > 1 and sum(problem.n for problem in close) <= MOST_FINALIST_OPS:
+        longer = (solve(p, evaluations=LONGER * EVALUATIONS) for p in close)
+        return min(longer, key=_rank).problem
+    return plans[0].problem
+
+
+def _first_plans(trial: _Trial, ways: Sequence[Division]) -> dict[Cuts, Result]:
     """By cuts, the plans of `tensor_parallel`, the most promising cuts first.
 
     With an estimate of each step, those far above the least one are left out once a plan fits.
     """
     problem = trial.problem
-    cuts = [*candidates(problem, trial.step.units)]
+    cuts = [*candidates(ways, trial.step.units)]
     estimates = dict.fromkeys(cuts, 0.0)
     if problem.graph.cuts is None and (letters := trial.step.letters()):
-        ways = divisions(problem)
         labelling = Labelling(problem, letters, ways)
         cuts = [*dict.fromkeys((*labelled_cuts(problem, letters, ways), *cuts))]
         estimates = {own: labelling.seconds(own) for own in cuts}
