@@ -18,7 +18,7 @@ import msgspec
 
 from benchmarks.lib.record import Row, Target, record
 from situate import Cluster, Problem, solve
-from situate.data.cluster import Device
+from situate.data.cluster import Device, Link
 from situate.slicing import solve_slices
 from situate.solvers.cut_choice import CutStep, choose_cuts
 from situate.torch_capture import TracedStep, trace_step
@@ -86,6 +86,22 @@ def rtx3080_rtx4090() -> Cluster:
     return replace(two, name="3080-4090", devices=(small, *two.devices[1:]))
 
 
+def rtx3090_rtx4090() -> Cluster:
+    """Two computers, one with an RTX 3090 and one with an RTX 4090, on a network of 100 Gb/s, of
+    which 0.9 are assumed to be reached."""
+    parts = [Cluster.find(preset) for preset in ("rtx3090-2", "rtx4090-2")]
+    devices = tuple(
+        msgspec.structs.replace(device, name=f"node{node}-{device.kind}")
+        for node, part in enumerate(parts)
+        for device in part.devices[1:]
+    )
+    links = [Link("*", "*", 11.25e9, 15e-6)]
+    for node in range(2):
+        links.append(Link(f"node{node}-*", "*", 11.25e9, 15e-6, f"node{node} nic", both=False))
+        links.append(Link(f"node{node}-*", f"node{node}-*", 12.6e9, 10e-6))
+    return replace(parts[0], name="3090 4090", devices=devices, links=tuple(links))
+
+
 def h100_a100() -> Cluster:
     """A node of two H100 and a node of two A100 on NVLink; the network of `h100-2x8` between."""
     two = Cluster.find("h100-2x8")
@@ -97,21 +113,22 @@ def h100_a100() -> Cluster:
     return replace(two, name="h100-a100", devices=tuple(devices))
 
 
-DESKTOPS: dict[str, Callable[[], Cluster]] = {
+CARDS: dict[str, Callable[[], Cluster]] = {
     "24-12": lambda: Cluster.find("unequal-24-12"),
     "3080-4090": rtx3080_rtx4090,
+    "nodes of 3090 and 4090": rtx3090_rtx4090,
 }
 
 NO_SLICES: Row = {"slices, s": None, "slices": "none"}
 
-NODES: dict[str, Callable[[], Cluster]] = {"h100-a100": h100_a100}
+SERVERS: dict[str, Callable[[], Cluster]] = {"nodes of 2 h100 and 2 a100": h100_a100}
 
 # Cards without NVLink gain from parts of wide layers alone, whose transfers take less of the time.
 NETWORKS = {
-    "llama, 2 x 8192": (llama(2, 8192, "bfloat16"), DESKTOPS),
-    "gpt2, 2 x 8192, 4 x 256 tokens": (gpt2(2, 8192, "bfloat16", 4, 256), DESKTOPS),
-    "llama, 4 x 4096": (llama(4, 4096, "float32"), NODES),
-    "gpt2, 6 x 1024, 8 x 1024 tokens": (gpt2(6, 1024, "float32", 8, 1024), NODES),
+    "llama, 2 x 8192": (llama(2, 8192, "bfloat16"), CARDS),
+    "gpt2, 2 x 8192, 4 x 256 tokens": (gpt2(2, 8192, "bfloat16", 4, 256), CARDS),
+    "llama, 4 x 4096": (llama(4, 4096, "float32"), SERVERS),
+    "gpt2, 6 x 1024, 8 x 1024 tokens": (gpt2(6, 1024, "float32", 8, 1024), SERVERS),
 }
 
 

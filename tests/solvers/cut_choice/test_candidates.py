@@ -19,17 +19,21 @@ def tried(cluster: str) -> list[str]:
     ]
 
 
-# All devices, and teams of them; kinds with parameters alone, with the sequence, and this alone.
+# All devices, and teams of them; kinds with parameters with the sequence, without it, and alone.
 def test_candidates_are_teams_of_the_devices() -> None:
     assert tried("v100-4") == [
         "heads=4, features=4, sequence=4",
         "heads=4, features=4",
         "sequence=4",
         "sequence=4, heads=4, features=4",
+        "heads=4",
+        "features=4",
         "heads=2, features=2, sequence=2",
         "heads=2, features=2",
         "sequence=2",
         "sequence=2, heads=2, features=2",
+        "heads=2",
+        "features=2",
     ]
 
 

@@ -30,6 +30,8 @@ def candidates(divisions: Sequence[Division], units: Units) -> Iterator[Cuts]:
     # Behind an outer dimension, the inner ones cut parameters alone, as ZeRO and FSDP do.
     sets = [[*inner, kind] for kind in outer] + [inner] + [[kind] for kind in outer]
     sets += [[kind, *inner] for kind in outer if inner]
+    # Where links are slow, the kind with the most work for its exchanges pays alone.
+    sets += [[kind] for kind in inner]
     own = sorted(divisions, key=lambda d: (d.is_equal, abs(log2(d.count / USUAL)), d.count))
     every = (divided(division, kinds, units) for division in own for kinds in sets)
     yield from filter(None, dict.fromkeys(every))

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 EVALUATIONS = 400
 """Evaluations of the short search by `auto` for each finalist."""
 
-FINALISTS, MOST_FINALISTS, MOST_FINALIST_OPS = 2, 6, 10_000
+FINALISTS, MOST_FINALISTS, MOST_FINALIST_OPS = 2, 6, 12_000
 """The number of cut steps that `auto` plans at least, beside the step of whole ops; their largest
-number, and the number of ops of all further ones together."""
+number, and the most ops of all further ones together."""
 
 MAX_CLOSE, LONGER = 1.1, 4
-"""Largest value of a finalist as a multiple of the best for a second search, which is so many times
-as long; the finalists of a large step get none."""
+"""Largest value of a finalist, as a multiple of the best one, for a second search, which is so many
+times as long. The searches of large steps end with the first."""
 
 MOST_OPS = 150_000
 """Number of ops, of all tried steps together, after which no further cuts are tried."""
@@ -170,15 +170,16 @@ def _best(finalists: Sequence[Problem]) -> Problem:
     """The step with the best plan of a short search; those that are close get a longer one."""
     plans = sorted((solve(p, evaluations=EVALUATIONS) for p in finalists), key=_rank)
     excess, value = _rank(plans[0])
-    close = [
-        plan.problem
-        for plan in plans[: FINALISTS + 1]
-        if _rank(plan)[0] == excess and plan.value <= MAX_CLOSE * value
-    ]
-    if len(close) > 1 and sum(problem.n for problem in close) <= MOST_FINALIST_OPS:
-        longer = (solve(p, evaluations=LONGER * EVALUATIONS) for p in close)
-        return min(longer, key=_rank).problem
-    return plans[0].problem
+    close, ops = [], 0
+    for plan in plans:
+        ops += plan.problem.n
+        is_close = _rank(plan)[0] == excess and plan.value <= MAX_CLOSE * value
+        if is_close and ops <= MOST_FINALIST_OPS:
+            close.append(plan.problem)
+    if len(close) < 2:
+        return plans[0].problem
+    longer = (solve(problem, evaluations=LONGER * EVALUATIONS) for problem in close)
+    return min(longer, key=_rank).problem
 
 
 def _first_plans(trial: _Trial, ways: Sequence[Division]) -> dict[Cuts, Result]:
