@@ -49,7 +49,7 @@ MANY_OPS = 2_000
 BLOCKS = 4
 """Number of repeated blocks of such a shorter step for each `TEAM` devices."""
 
-TEAM = 16
+TEAM = 32
 """Devices that the blocks of a shorter step keep busy, as stages that hold its parameters."""
 
 ROOM = 4
