@@ -117,10 +117,11 @@ class CutChoice:
 def choose_cuts(step: CutStep, unequal: bool = True) -> CutChoice:
     """The cuts by which a step is planned best, or whole ops.
 
-    Every combination of kinds and numbers of parts is planned by `tensor_parallel`. The best ones
-    and the step of whole ops then get a short search by `auto`. A plan that fits beats one that
-    does not; then the smaller objective wins. A large step is compared with fewer of its repeated
-    blocks, on devices with as much less memory. The result depends on the problem alone.
+    Every combination of kinds and divisions is planned by `tensor_parallel`. The best ones, among
+    them the best of equal and of unequal parts, and the step of whole ops then get a short search
+    by `auto`. A plan that fits beats one that does not; then the smaller objective wins. A large
+    step is compared with fewer of its repeated blocks, on devices with as much less memory. The
+    result depends on the problem alone.
 
     Args:
         step: whole or in parts.
@@ -170,11 +171,10 @@ def _best(finalists: Sequence[Problem]) -> Problem:
     """The step with the best plan of a short search; those that are close get a longer one."""
     plans = sorted((solve(p, evaluations=EVALUATIONS) for p in finalists), key=_rank)
     excess, value = _rank(plans[0])
-    close, ops = [], 0
+    close: list[Problem] = []
     for plan in plans:
-        ops += plan.problem.n
         is_close = _rank(plan)[0] == excess and plan.value <= MAX_CLOSE * value
-        if is_close and ops <= MOST_FINALIST_OPS:
+        if is_close and sum(p.n for p in (*close, plan.problem)) <= MOST_FINALIST_OPS:
             close.append(plan.problem)
     if len(close) < 2:
         return plans[0].problem
