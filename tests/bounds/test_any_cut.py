@@ -42,19 +42,31 @@ def chain(count: int = 3) -> Problem:
 # Each op of a path takes its launch and an equal share of its work.
 def test_a_path_is_as_long_as_its_launches_and_shares() -> None:
     work = float(chain(1).seconds[0, 0]) - LAUNCH
-    assert longest_path(chain(), 2) == pytest.approx(3 * (LAUNCH + work / 2))
+    seconds, path = longest_path(chain(), 2)
+    assert seconds == pytest.approx(3 * (LAUNCH + work / 2))
+    assert sorted(path) == [0, 1, 2]
 
 
 def test_the_larger_of_load_and_path_is_the_bound() -> None:
     apart = replace(chain(), graph=replace(chain().graph, tensors=()))
-    assert least_in_any_cut(chain(), 2) == pytest.approx(longest_path(chain(), 2))
+    assert least_in_any_cut(chain(), 2) == pytest.approx(longest_path(chain(), 2)[0])
     assert least_in_any_cut(apart, 2) == pytest.approx(apart.seconds[:, 0].sum() / 2)
+
+
+# A chain beside one long op: parts of the chain add launches to the load, and whole ops are a long
+# path. The plan of whole ops has the chain on one device.
+def test_launches_of_further_parts_count() -> None:
+    long = Op("long", flops=4 * 10**6, dtype="float32")
+    problem = replace(chain(), graph=replace(chain().graph, ops=(*chain().graph.ops, long)))
+    load, path = problem.seconds[:, 0].sum() / 2, longest_path(problem, 2)[0]
+    least = least_in_any_cut(problem, 2)
+    assert max(load, path) * 1.01 < least <= problem.seconds[:3, 0].sum()
 
 
 def test_ops_with_times_of_their_own_have_no_launch() -> None:
     ops = (Op("op", seconds={"*": 8.0}),)
     own = Problem(Graph("step", ops), Cluster.identical(4))
-    assert longest_path(own, 4) == pytest.approx(2.0)
+    assert longest_path(own, 4)[0] == pytest.approx(2.0)
     assert least_in_any_cut(own, 4) == pytest.approx(2.0)
 
 

@@ -52,6 +52,29 @@ def test_the_heads_of_a_fused_weight_are_cut_in_three_ranges() -> None:
     assert {(0, 3), (1, 1)} <= fused
 
 
+def test_learnt_positions_are_no_heads() -> None:
+    """Positions have parameters, and meet a product and a softmax of the attention as heads do."""
+
+    class Positions(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.places = torch.nn.Parameter(torch.empty(6, 8))
+            self.qkv, self.out = torch.nn.Linear(8, 24), torch.nn.Linear(8, 8)
+
+        def forward(self, x):
+            own = self.qkv(x + self.places).view(2, 6, 3, 4, 2).permute(2, 0, 3, 1, 4)
+            q, k, v = (part.reshape(8, 6, 2) for part in own)
+            y = (q.bmm(k.transpose(1, 2)).softmax(-1).bmm(v)).view(2, 4, 6, 2)
+            return self.out(y.transpose(1, 2).reshape(2, 6, 8))
+
+    def build():
+        return Positions(), (torch.empty(2, 6, 8),), lambda m, x: m(x).square().mean()
+
+    kinds = {one.units: one.kind for one in of(build)}
+    assert kinds[4] == "heads"
+    assert kinds[6] not in ("heads", "sequence")
+
+
 def test_heads_are_a_class_within_the_samples_of_a_batch_of_products() -> None:
     """Attention with dropout has no operator of its own: it multiplies samples x heads at once."""
     assert named(lambda: decoder(attention_dropout=0.1)) >= {

@@ -17,7 +17,8 @@ from situate.solvers.slice_placement import NOWHERE, completed, shared_out, side
 
 
 def run(search: Search) -> None:
-    """Offer plans in which part k of an op is on device k of a team.
+    """Offer plans in which part k of an op is on device k of a team, and parameters that no cut
+    divides are spread over the team.
 
     Neighbouring devices form teams of as many devices as there are parts. Slices are shared out
     among the teams; without slices, all teams are stages of a pipeline, or half of them, a quarter,
@@ -30,7 +31,9 @@ def run(search: Search) -> None:
     part = _part_of_units(problem)
     teams = _teams(problem, part)
     for team in _team_of_units(problem, len(teams)):
-        placement = completed(problem, _devices(part, team, teams))
+        of_unit = _devices(part, team, teams)
+        _spread_parameters(problem, of_unit, team, teams)
+        placement = completed(problem, of_unit)
         for order in (np.array(problem.graph.program_order, np.int32), side_by_side(problem)):
             search.offer(placement, order)
 
@@ -128,3 +131,19 @@ def _devices(part: Ints, team: Ints, teams: NDArray[np.int64]) -> Ints:
     """(units,) the device of each unit; -1 for units that follow others."""
     is_placed = (part >= 0) & (team >= 0)
     return np.where(is_placed, teams[np.maximum(team, 0), np.maximum(part, 0)], NOWHERE)
+
+
+def _spread_parameters(
+    problem: Problem, of_unit: Ints, team: Ints, teams: NDArray[np.int64]
+) -> None:
+    """Give each unplaced unit with persistent bytes a device of its team: the largest first, each
+    to the one with the fewest of these bytes. So all devices share the sums and the updates."""
+    load = np.zeros(problem.d)
+    for unit in np.argsort(-problem.unit_persistent, kind="stable").tolist():
+        nbytes = int(problem.unit_persistent[unit])
+        if nbytes and of_unit[unit] < 0 <= team[unit]:
+            members = teams[team[unit]]
+            after = np.where(problem.allowed[unit, members], load[members], np.inf)
+            if np.isfinite(after.min()):
+                of_unit[unit] = members[after.argmin()]
+                load[of_unit[unit]] += nbytes

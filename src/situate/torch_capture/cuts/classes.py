@@ -150,7 +150,7 @@ class _Search:
         units = letter_class.units
         for node in letter_class.members:
             for k, letter in enumerate(self._letters[node]):
-                is_batch = letter.inputs == (Axis(0), Axis(0)) and _is_product(node)
+                is_batch = _is_batch(letter) and _is_product(node)
                 is_outer = 1 < units < letter.size and letter.size % units == 0
                 if is_batch and is_outer and 1 in self._ranges.get((node, k), ()):
                     yield node, k, units
@@ -259,12 +259,24 @@ def _name(letter_class: LetterClass, trace: Trace) -> None:
         letter_class.kinds.add("sequence" if 1 in inputs else "batch")
     elif any(dim == 0 and dims == 3 for _, dim, dims in parameters):
         letter_class.kinds.add("experts")
-    elif _has(letter_class, "bmm") and any(_has(letter_class, name) for name in SOFTMAX):
+    elif _batches_products(letter_class) and _has_softmax(letter_class):
         letter_class.kinds.add("heads")
 
 
-def _has(letter_class: LetterClass, operator: str) -> bool:
-    return any(operator_name(node) == operator for node in letter_class.members)
+def _batches_products(letter_class: LetterClass) -> bool:
+    """True for the batch of a product: positions of a sequence are its rows and columns."""
+    return any(
+        operator_name(node) == "bmm" and any(_is_batch(member.letter) for member in members)
+        for node, members in letter_class.members.items()
+    )
+
+
+def _is_batch(letter: Letter) -> bool:
+    return letter.inputs == (Axis(0), Axis(0))
+
+
+def _has_softmax(letter_class: LetterClass) -> bool:
+    return any(operator_name(node) in SOFTMAX for node in letter_class.members)
 
 
 def _kind(letter_class: LetterClass, inner: Sequence[LetterClass]) -> str:

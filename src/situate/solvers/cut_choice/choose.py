@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from math import gcd, log2
 from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
 from situate.bounds.any_cut import least_in_any_cut
-from situate.data.cuts import MOST, Cut, Cuts
+from situate.data.cuts import Cuts
 from situate.data.graph import Graph
 from situate.data.letter_graph import LetterGraph
 from situate.data.problem import Problem
-from situate.data.slices import nearest_samples
 from situate.data.topology import accelerators
 from situate.errors import SituateError
 from situate.results.result import Result
 from situate.solvers import solve
-from situate.solvers.cut_labelling import Labelling, labelled_cuts
+from situate.solvers.cut_choice.candidates import INNER, Units, candidates, divided
+from situate.solvers.cut_choice.divisions import Division, divisions
+from situate.solvers.cut_choice.labelling import Labelling, labelled_cuts
 
 if TYPE_CHECKING:
     from situate.torch_capture import TracedStep
@@ -29,8 +29,13 @@ if TYPE_CHECKING:
 EVALUATIONS = 400
 """Evaluations of the short search by `auto` for each finalist."""
 
-FINALISTS = 2
-"""The number of cut steps that `auto` plans, beside the step of whole ops."""
+FINALISTS, MOST_FINALISTS, MOST_FINALIST_OPS = 2, 6, 12_000
+"""The number of cut steps that `auto` plans at least, beside the step of whole ops; their largest
+number, and the most ops of all further ones together."""
+
+MAX_CLOSE, LONGER = 1.1, 4
+"""Largest value of a finalist, as a multiple of the best one, for a second search, which is so many
+times as long. The searches of large steps end with the first."""
 
 MOST_OPS = 150_000
 """Number of ops, of all tried steps together, after which no further cuts are tried."""
@@ -38,31 +43,19 @@ MOST_OPS = 150_000
 MAX_ESTIMATE = 1.5
 """Largest estimate of a step that is planned, as a multiple of the least one."""
 
-USUAL = 8
-"""A number of parts that pays on most machines: the GPUs of a server."""
-
-INNER = ("experts", "heads", "features", "vocabulary", "channels")
-"""Kinds of dimensions that carry parameters, which tensor parallelism cuts; experts come first."""
-
-OUTER = ("sequence", "batch")
-"""Kinds of dimensions of the activations alone."""
-
 MANY_OPS = 2_000
 """Number of whole ops from which candidates are compared on fewer of the repeated blocks."""
 
 BLOCKS = 4
 """Number of repeated blocks of such a shorter step for each `TEAM` devices."""
 
-TEAM = 16
+TEAM = 32
 """Devices that the blocks of a shorter step keep busy, as stages that hold its parameters."""
 
 ROOM = 4
 """Least memory of a device for a shorter step, as a multiple of its largest parameter."""
 
 ProblemOf = Callable[["Cuts | None"], Problem]
-
-Units = Mapping[str, Sequence[int]]
-"""By kind, the units of each class of that kind, such as the heads of each layer."""
 
 
 @dataclass(frozen=True)
@@ -121,13 +114,18 @@ class CutChoice:
     least: float
 
 
-def choose_cuts(step: CutStep) -> CutChoice:
+def choose_cuts(step: CutStep, unequal: bool = True) -> CutChoice:
     """The cuts by which a step is planned best, or whole ops.
 
-    Every combination of kinds and numbers of parts is planned by `tensor_parallel`. The best ones
-    and the step of whole ops then get a short search by `auto`. A plan that fits beats one that
-    does not; then the smaller objective wins. A large step is compared with fewer of its repeated
-    blocks, on devices with as much less memory. The result depends on the problem alone.
+    Every combination of kinds and divisions is planned by `tensor_parallel`. The best ones, among
+    them the best of equal and of unequal parts, and the step of whole ops then get a short search
+    by `auto`. A plan that fits beats one that does not; then the smaller objective wins. A large
+    step is compared with fewer of its repeated blocks, on devices with as much less memory. The
+    result depends on the problem alone.
+
+    Args:
+        step: whole or in parts.
+        unequal: False to try equal parts alone.
 
     Raises:
         SituateError: the step has nothing to cut, or fits no device in any cut.
@@ -136,33 +134,65 @@ def choose_cuts(step: CutStep) -> CutChoice:
         raise SituateError("cuts auto: the step has no dimension to cut: leave --cuts out")
     whole = _smallest_problem(step)
     trial = _trial(step, whole)
-    plans = _first_plans(trial)
-    ranked = sorted(plans.values(), key=_rank)
-    # Cuts that divide the same ops make the same step.
-    distinct = {(plan.value, plan.problem.n): plan.problem for plan in reversed(ranked)}
-    finalists = [*reversed(distinct.values())][:FINALISTS]
+    ways = [own for own in divisions(trial.problem) if unequal or own.is_equal]
+    finalists = _finalists(_first_plans(trial, ways))
     if trial.problem.graph.cuts is None:
         finalists.insert(0, trial.problem)
-    best = min((solve(p, evaluations=EVALUATIONS) for p in finalists), key=_rank).problem
+    best = _best(finalists)
     if trial.step is not step:
         best = whole if best.graph.cuts is None else step.problem_of(best.graph.cuts)
     if whole.graph.cuts is not None:
         return CutChoice(best, 0.0)
-    return CutChoice(best, least_in_any_cut(whole, max(_counts(whole), default=1)))
+    return CutChoice(best, least_in_any_cut(whole, len(accelerators(whole))))
 
 
-def _first_plans(trial: _Trial) -> dict[Cuts, Result]:
+def _finalists(plans: Mapping[Cuts, Result]) -> list[Problem]:
+    """The best steps of all, of those in equal parts and of those in unequal ones."""
+    ranked = sorted(plans, key=lambda cuts: _rank(plans[cuts]))
+    # Cuts that divide the same ops make the same step.
+    distinct = {(plans[cuts].value, plans[cuts].problem.n): cuts for cuts in reversed(ranked)}
+    best = [*reversed(distinct.values())]
+    unequal = [cuts for cuts in best if _is_unequal(cuts)]
+    equal = [cuts for cuts in best if not _is_unequal(cuts)]
+    few = [*best[:FINALISTS], *unequal[:1], *equal[:1]]
+    ops = 0
+    for cuts in best[FINALISTS:MOST_FINALISTS]:
+        ops += plans[cuts].problem.n
+        if ops <= MOST_FINALIST_OPS:
+            few.append(cuts)
+    return [plans[cuts].problem for cuts in dict.fromkeys(few)]
+
+
+def _is_unequal(cuts: Cuts) -> bool:
+    return any(len(set(cut.shares)) > 1 for cut in cuts.cuts)
+
+
+def _best(finalists: Sequence[Problem]) -> Problem:
+    """The step with the best plan of a short search; those that are close get a longer one."""
+    plans = sorted((solve(p, evaluations=EVALUATIONS) for p in finalists), key=_rank)
+    excess, value = _rank(plans[0])
+    close: list[Problem] = []
+    for plan in plans:
+        is_close = _rank(plan)[0] == excess and plan.value <= MAX_CLOSE * value
+        if is_close and sum(p.n for p in (*close, plan.problem)) <= MOST_FINALIST_OPS:
+            close.append(plan.problem)
+    if len(close) < 2:
+        return plans[0].problem
+    longer = (solve(problem, evaluations=LONGER * EVALUATIONS) for problem in close)
+    return min(longer, key=_rank).problem
+
+
+def _first_plans(trial: _Trial, ways: Sequence[Division]) -> dict[Cuts, Result]:
     """By cuts, the plans of `tensor_parallel`, the most promising cuts first.
 
     With an estimate of each step, those far above the least one are left out once a plan fits.
     """
     problem = trial.problem
-    cuts = [*candidates(problem, trial.step.units)]
+    cuts = [*candidates(ways, trial.step.units)]
     estimates = dict.fromkeys(cuts, 0.0)
     if problem.graph.cuts is None and (letters := trial.step.letters()):
-        counts = _counts(problem)
-        labelling = Labelling(problem, letters, counts)
-        cuts = [*dict.fromkeys((*labelled_cuts(problem, letters, counts), *cuts))]
+        labelling = Labelling(problem, letters, ways)
+        cuts = [*dict.fromkeys((*labelled_cuts(problem, letters, ways), *cuts))]
         estimates = {own: labelling.seconds(own) for own in cuts}
         cuts.sort(key=estimates.__getitem__)
     most = MAX_ESTIMATE * min(filter(None, estimates.values()), default=np.inf)
@@ -190,9 +220,9 @@ def _smallest_problem(step: CutStep) -> Problem:
         return step.problem_of(None)
     except SituateError:
         for count in (2**k for k in range(1, 10)):
-            if cuts := _equal(kinds, count, step.units):
+            if cuts := divided(Division.equal(count), kinds, step.units):
                 with suppress(SituateError):
-                    return step.problem_of(Cuts(cuts))
+                    return step.problem_of(cuts)
         raise
 
 
@@ -241,54 +271,6 @@ def _trial(step: CutStep, whole: Problem) -> _Trial:
     fraction = problem.persistent.sum() / max(1, whole.persistent.sum())
     trial = _Trial(short, problem, min(1.0, float(fraction)), ROOM * int(problem.persistent.max()))
     return replace(trial, problem=trial.on_devices(problem))
-
-
-def candidates(problem: Problem, units: Units) -> Iterator[Cuts]:
-    """The cuts to try: shares by the speed of the devices where they differ, then equal parts for
-    all accelerators and for teams of 2, 4, 8, ... of them.
-
-    Numbers near `USUAL` come first.
-    """
-    inner, outer = ([kind for kind in kinds if kind in units] for kinds in (INNER, OUTER))
-    # Behind an outer dimension, the inner ones cut parameters alone, as ZeRO and FSDP do.
-    sets = [[*inner, kind] for kind in outer] + [inner] + [[kind] for kind in outer]
-    sets += [[kind, *inner] for kind in outer if inner]
-    numbers = sorted(_counts(problem), key=lambda count: (abs(log2(count / USUAL)), count))
-    unequal = (_by_speed(problem, kinds, units) for kinds in sets)
-    equal = (_equal(kinds, count, units) for count in numbers for kinds in sets)
-    yield from map(Cuts, filter(None, dict.fromkeys((*unequal, *equal))))
-
-
-def _counts(problem: Problem) -> list[int]:
-    """Numbers of parts: all accelerators, and teams of 2, 4, 8, ... of them."""
-    devices = len(accelerators(problem))
-    counts = [count for count in (2**k for k in range(1, 10)) if count < devices]
-    teams = [count for count in counts if not devices % count]
-    return [count for count in (*teams, min(devices, MOST)) if count > 1]
-
-
-def _equal(kinds: Sequence[str], count: int, units: Units) -> tuple[Cut, ...]:
-    """Equal parts of the kinds of which some class can have so many."""
-    cuts = (Cut(kind, (1,) * count) for kind in kinds)
-    return tuple(cut for cut in cuts if any(cut.bounds(size) for size in units[cut.name]))
-
-
-def _by_speed(problem: Problem, kinds: Sequence[str], units: Units) -> tuple[Cut, ...]:
-    """Parts in proportion to the speeds of the accelerators; none if they are equally fast."""
-    devices = accelerators(problem)
-    seconds = problem.seconds[:, devices]
-    total = seconds[np.isfinite(seconds).all(axis=1)].sum(axis=0)
-    if len(devices) < 2 or not total.min() or total.max() <= 1.05 * total.min():
-        return ()
-    speeds = np.maximum(1, np.round(100 * total.min() / total)).astype(int).tolist()
-    cuts = []
-    for kind in kinds:
-        common = gcd(*units[kind])
-        if common >= len(devices):
-            shares = nearest_samples(speeds, common)
-            divisor = gcd(*shares)
-            cuts.append(Cut(kind, tuple(share // divisor for share in shares)))
-    return tuple(cuts)
 
 
 def _rank(plan: Result) -> tuple[int, float]:

@@ -10,20 +10,26 @@ from situate import Cluster, Graph, Problem
 from situate.data.cluster import Device, Link
 from situate.data.cuts import parse_cuts
 from situate.data.graph import Op, Tensor
-from situate.data.letter_graph import SUM, WHOLE, ClassOption, LetterGraph, LetterOp
+from situate.data.letter_graph import SUM, ClassOption, LetterGraph, LetterOp
 from situate.sharding.solve import solve_sharding
-from situate.solvers.cut_labelling import Labelling, Rates, labelled_cuts
+from situate.solvers.cut_choice.divisions import Division
+from situate.solvers.cut_choice.labelling import Labelling, labelled_cuts
 
 MEGA = 10**6
 
 FEATURES, SEQUENCE = 0, 1
 
+TWO_OR_FOUR = (Division.equal(2), Division.equal(4))
 
-def columns_and_rows(nbytes: int = MEGA) -> tuple[Problem, LetterGraph]:
+
+def columns_and_rows(
+    nbytes: int = MEGA, speeds: tuple[int, ...] = (1, 1, 1, 1)
+) -> tuple[Problem, LetterGraph]:
     """Two products of a second each, which share `features`; a sequence cuts both as well."""
-    ops = tuple(Op(name, seconds={"*": 1.0}) for name in ("up", "down", "loss"))
+    seconds = {f"gpu{k}": 1 / speed for k, speed in enumerate(speeds)}
+    ops = tuple(Op(name, seconds=seconds) for name in ("up", "down", "loss"))
     tensors = (Tensor("x", 0, nbytes, (1,)), Tensor("y", 1, nbytes, (2,)))
-    gpus = tuple(Device(f"gpu{k}", bandwidth=1e12) for k in range(4))
+    gpus = tuple(Device(f"gpu{k}", bandwidth=1e12) for k in range(len(speeds)))
     cluster = Cluster("gpus", gpus, (Link("*", "*", bandwidth=1e9, latency=1e-3),))
     letter_ops = (
         LetterOp(
@@ -52,7 +58,7 @@ def columns_and_rows(nbytes: int = MEGA) -> tuple[Problem, LetterGraph]:
 # The labels of least cost are found, and no other labels cost less.
 def test_the_best_labels_are_those_of_all_combinations() -> None:
     problem, graph = columns_and_rows()
-    labelling = Labelling(problem, graph, (2, 4))
+    labelling = Labelling(problem, graph, TWO_OR_FOUR)
     sharding = labelling.problem
     plan = solve_sharding(sharding, time_limit=None, rounds=30)
     sizes = [range(len(cost)) for cost in sharding.costs]
@@ -62,49 +68,35 @@ def test_the_best_labels_are_those_of_all_combinations() -> None:
 
 def test_parts_of_one_class_are_not_exchanged() -> None:
     problem, graph = columns_and_rows()
-    (first, *_) = labelled_cuts(problem, graph, (2, 4))
+    (first, *_) = labelled_cuts(problem, graph, TWO_OR_FOUR)
     assert first == parse_cuts(["sequence=4"])
 
 
 def test_ops_stay_whole_where_exchanges_cost_more_than_parts_save() -> None:
     problem, graph = columns_and_rows(nbytes=10**10)
-    assert [*labelled_cuts(problem, graph, (2, 4))] == []
+    assert [*labelled_cuts(problem, graph, TWO_OR_FOUR)] == []
 
 
-def test_cuts_of_unequal_shares_have_no_estimate() -> None:
+def test_more_parts_have_a_shorter_estimate() -> None:
     problem, graph = columns_and_rows()
-    labelling = Labelling(problem, graph, (2, 4))
-    assert labelling.seconds(parse_cuts(["features=3:1"])) == 0.0
-    whole = 3.0
-    assert labelling.seconds(parse_cuts(["sequence=4"])) < labelling.seconds(
-        parse_cuts(["sequence=2"])
-    )
-    assert labelling.seconds(parse_cuts(["sequence=2"])) < whole
+    labelling = Labelling(problem, graph, TWO_OR_FOUR)
+    whole, two, four = 3.0, parse_cuts(["sequence=2"]), parse_cuts(["sequence=4"])
+    assert labelling.seconds(four) < labelling.seconds(two) < whole
+
+
+# On a device three times as fast as the other one, shares of 3:1 end at once.
+def test_unequal_devices_have_labels_by_speed() -> None:
+    problem, graph = columns_and_rows(speeds=(3, 1))
+    ways = (Division.equal(2), Division((0.75, 0.25)))
+    labelling = Labelling(problem, graph, ways)
+    equal, unequal = parse_cuts(["sequence=2"]), parse_cuts(["sequence=3:1"])
+    assert labelling.seconds(equal) == pytest.approx(2 * 1 / 2 + 1 / 3, abs=0.01)
+    assert labelling.seconds(unequal) == pytest.approx(2 * 1 / 4 + 1 / 3, abs=0.01)
+    (first, *_) = labelled_cuts(problem, graph, ways)
+    assert first == unequal
 
 
 def test_blocks_that_are_alike_have_one_label() -> None:
     problem, graph = columns_and_rows()
     tied = LetterGraph((*graph.ops[:2], *graph.ops[:2]), graph.kinds, graph.units)
-    assert len(Labelling(problem, tied, (2,)).problem.costs) == 3
-
-
-# Exchanges take the transfers and the ops by which cuts write them.
-@pytest.mark.parametrize(
-    ("source", "target", "seconds"),
-    [
-        ((0, 4), (0, 4), 0.0),
-        ((WHOLE, 1), (WHOLE, 4), 2e-3),
-        ((0, 4), (WHOLE, 4), 1.25e-3),
-        ((SUM, 4), (0, 4), 1.25e-3),
-        ((SUM, 4), (WHOLE, 4), 2.5e-3),
-        ((0, 4), (1, 4), 1.0625e-3),
-    ],
-)
-def test_exchanges_are_those_of_collectives(source, target, seconds) -> None:
-    rates = Rates(latency=1e-3, bandwidth=1e9, shares_channel=False, launch=0.0, memory=1e18)
-    assert rates.exchange(source, target, MEGA) == pytest.approx(seconds)
-
-
-def test_a_channel_that_all_receivers_share_is_busy_for_each() -> None:
-    rates = Rates(latency=0.0, bandwidth=1e9, shares_channel=True, launch=0.0, memory=1e18)
-    assert rates.exchange((0, 4), (WHOLE, 4), MEGA) == pytest.approx(0.75e-3)
+    assert len(Labelling(problem, tied, (Division.equal(2),)).problem.costs) == 3

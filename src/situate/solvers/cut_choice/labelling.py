@@ -1,9 +1,9 @@
-"""Cuts as a labelling problem: each op takes a class and a number of parts.
+"""Cuts as a labelling problem: each op takes a class and a division among devices.
 
 Ops cost the seconds of their longest part, and tensors between them the seconds of the slices,
 transfers, sums and concatenations that turn one form into another. Ops in the same place of
 repeated blocks take one label, so the problem is small. Its solution, in which kinds may have
-different numbers of parts, is one more candidate beside the enumerated cuts.
+different divisions, is one more candidate beside the enumerated cuts.
 """
 
 from __future__ import annotations
@@ -17,12 +17,15 @@ from operator import itemgetter
 
 import numpy as np
 
+from situate.data.arrays import Floats
 from situate.data.cuts import Cut, Cuts
 from situate.data.letter_graph import SUM, WHOLE, LetterGraph, LetterOp, Value
 from situate.data.problem import Problem
 from situate.data.topology import accelerators
 from situate.sharding.problem import ShardingProblem
 from situate.sharding.solve import solve_sharding
+from situate.solvers.cut_choice.divisions import Division
+from situate.solvers.cut_choice.rates import Rates
 
 ROUNDS = 60
 """Rounds of the search for labels."""
@@ -31,21 +34,23 @@ SECOND = 10**9
 """A second in the whole numbers of a sharding problem."""
 
 Form = tuple[int, int]
-"""A class, `WHOLE` or `SUM`, and the number of parts; (WHOLE, 1) is on one device."""
+"""A class, `WHOLE` or `SUM`, and the number of a division from 1; (WHOLE, 0) is on one device."""
 
-ONE: Form = (WHOLE, 1)
+ONE: Form = (WHOLE, 0)
 
 
-def labelled_cuts(problem: Problem, graph: LetterGraph, counts: Sequence[int]) -> Iterator[Cuts]:
-    """The cuts of the best labels: of all numbers of parts together, and of each alone.
+def labelled_cuts(
+    problem: Problem, graph: LetterGraph, divisions: Sequence[Division]
+) -> Iterator[Cuts]:
+    """The cuts of the best labels: of all divisions together, and of each alone.
 
     Args:
         problem: of whole ops.
         graph: of the same step.
-        counts: numbers of parts.
+        divisions: of ops.
     """
-    sets = [tuple(counts), *((count,) for count in counts)] if len(counts) > 1 else [tuple(counts)]
-    for own in filter(None, sets):
+    sets = [tuple(divisions), *((division,) for division in divisions)]
+    for own in filter(None, dict.fromkeys(sets)):
         labelling = Labelling(problem, graph, own)
         plan = solve_sharding(labelling.problem, time_limit=None, rounds=ROUNDS, threads=1)
         if cuts := labelling.cuts(plan.strategies):
@@ -53,87 +58,11 @@ def labelled_cuts(problem: Problem, graph: LetterGraph, counts: Sequence[int]) -
 
 
 @dataclass(frozen=True)
-class Rates:
-    """Seconds of a team's exchanges, from the slowest link and device of the team.
-
-    Attributes:
-        latency, bandwidth: of a link.
-        shares_channel: True if a device sends to all others through one channel.
-        launch: seconds of a launch.
-        memory: bytes per second of a device's own memory.
-    """
-
-    latency: float
-    bandwidth: float
-    shares_channel: bool
-    launch: float
-    memory: float
-
-    @classmethod
-    def of(cls, problem: Problem, count: int) -> Rates:
-        """The rates of the first `count` accelerators."""
-        members = accelerators(problem)[: max(2, count)]
-        pairs = [(a, b) for a in members for b in members if a != b]
-        devices = [problem.cluster.devices[d] for d in members]
-        channels = {int(problem.channel[a, b]) for a, b in pairs}
-        return cls(
-            max((float(problem.latency[a, b]) for a, b in pairs), default=0.0),
-            min((float(problem.bandwidth[a, b]) for a, b in pairs), default=np.inf),
-            len(channels) < len(pairs),
-            max(device.launch for device in devices),
-            min(device.bandwidth for device in devices),
-        )
-
-    def send(self, nbytes: float, receivers: int) -> float:
-        """Seconds in which each device sends so many bytes to each of so many others."""
-        one = self.latency + nbytes / self.bandwidth
-        return one * (receivers if self.shares_channel else 1) if receivers else 0.0
-
-    def kernel(self, nbytes: float, launches: int = 1) -> float:
-        """Seconds of ops that read and write so many bytes together."""
-        return launches * self.launch + nbytes / self.memory
-
-    def exchange(self, source: Form, target: Form, nbytes: int) -> float:
-        """Seconds until a tensor of one form is there in another."""
-        (have, k), (want, n) = source, target
-        if source == target:
-            return 0.0
-        if have == SUM:
-            return self._summed(k, target, nbytes)
-        if have == WHOLE:
-            return self._spread(k, target, nbytes)
-        if want == WHOLE:
-            others = n - 1 if n > 1 else 1
-            return self.send(nbytes / k, others) + self.kernel(2 * nbytes)
-        pieces = self.kernel(2 * nbytes / k, n) + self.kernel(2 * nbytes / n)
-        return pieces + self.send(nbytes / (k * n), n - 1)
-
-    def _spread(self, k: int, target: Form, nbytes: int) -> float:
-        """From a whole tensor, on one device or on each of k."""
-        want, n = target
-        if want == WHOLE:
-            return 0.0 if k >= n else self.send(nbytes, n - 1)
-        if k == n:
-            return self.kernel(2 * nbytes / n)
-        return self.kernel(2 * nbytes, n) + self.send(nbytes / n, n - 1)
-
-    def _summed(self, k: int, target: Form, nbytes: int) -> float:
-        """From partial results."""
-        want, n = target
-        if want != WHOLE:
-            adds = self.kernel(3 * (k - 1) * nbytes / n, k - 1)
-            return self.kernel(2 * nbytes, n) + self.send(nbytes / n, n - 1) + adds
-        if n == 1:
-            return self.send(nbytes, 1) + self.kernel(3 * (k - 1) * nbytes, k - 1)
-        return self._summed(k, (0, k), nbytes) + self.exchange((0, k), target, nbytes)
-
-
-@dataclass(frozen=True)
 class _Label:
-    """A choice for an op: its option and the number of parts; no option for a whole op."""
+    """A choice for an op: its option and the number of a division; no option for a whole op."""
 
     option: int
-    count: int
+    division: int
 
 
 class Labelling:
@@ -142,15 +71,18 @@ class Labelling:
     Args:
         problem: of whole ops.
         graph: of the same step.
-        counts: numbers of parts.
+        divisions: of ops; they are numbered from 1.
     """
 
-    def __init__(self, problem: Problem, graph: LetterGraph, counts: Sequence[int]) -> None:
-        self._whole, self._graph, self._counts = problem, graph, counts
-        self._rates = {count: Rates.of(problem, count) for count in counts}
+    def __init__(self, problem: Problem, graph: LetterGraph, divisions: Sequence[Division]) -> None:
+        self._whole, self._graph = problem, graph
+        self._counts = [1, *(division.count for division in divisions)]
+        self._rates = [Rates.of(problem, division) for division in divisions]
+        self._cuts = self._cuts_of_kinds(divisions)
+        self._fractions = self._fractions_of_classes()
         self._labels = [self._labels_of(op) for op in graph.ops]
         self._node_of = self._ties()
-        self._seconds = [self._seconds_of(op) for op in graph.ops]
+        self._seconds = self._seconds_of_ops()
         self._exchanges: dict[tuple[Form, Form, int], float] = {}
 
     @cached_property
@@ -165,7 +97,7 @@ class Labelling:
         ):
             if not len(costs[node]):
                 costs[node], usages[node] = np.zeros(len(labels)), np.zeros(len(labels))
-            costs[node] += [self._part_seconds(seconds, label.count) for label in labels]
+            costs[node] += [self._part_seconds(op, seconds, label) for label in labels]
             usages[node] += op.saved
         tables: dict[tuple[int, int], np.ndarray] = {}
         for a, b, table in self._tables(costs, usages):
@@ -196,8 +128,8 @@ class Labelling:
     def cuts(self, strategies: Sequence[int]) -> Cuts | None:
         """The cuts that come closest to labels; None if all ops stay whole.
 
-        A kind has the number of parts that most of its seconds have. A kind that ops prefer to
-        another one comes first.
+        A kind has the division that most of its seconds have. A kind that ops prefer to another one
+        comes first.
         """
         seconds: dict[str, dict[int, float]] = {}
         wins: dict[str, float] = defaultdict(float)
@@ -209,22 +141,19 @@ class Labelling:
                 continue
             kinds = [self._graph.kinds[option.letter_class] for option in op.options]
             own = kinds[label.option]
-            of_count = seconds.setdefault(own, defaultdict(float))
-            of_count[label.count] += time
+            of_division = seconds.setdefault(own, defaultdict(float))
+            of_division[label.division] += time.min()
             for kind in kinds:
-                wins[own] += time
-                wins[kind] -= time
+                wins[own] += time.min()
+                wins[kind] -= time.min()
         order = sorted(seconds, key=lambda kind: (-wins[kind], kind))
         cuts = tuple(
-            Cut(kind, (1,) * max(seconds[kind].items(), key=itemgetter(1))[0]) for kind in order
+            self._cuts[kind, max(seconds[kind].items(), key=itemgetter(1))[0]] for kind in order
         )
         return Cuts(cuts) if cuts else None
 
     def seconds(self, cuts: Cuts) -> float:
-        """The cost of the labels that ops have in these cuts; 0 for unequal shares, which have no
-        labels."""
-        if any(len(set(cut.shares)) > 1 for cut in cuts.cuts):
-            return 0.0
+        """The cost of the labels that ops have in these cuts."""
         problem, ops = self.problem, max(self._node_of) + 1
         strategies = np.zeros(len(problem.costs), np.int64)
         for op, node, labels in zip(self._graph.ops, self._node_of, self._labels, strict=True):
@@ -244,18 +173,39 @@ class Labelling:
         for cut in cuts.cuts:
             for i, label in enumerate(labels[1:], 1):
                 kind = self._graph.kinds[op.options[label.option].letter_class]
-                if kind == cut.name and label.count == len(cut.shares):
+                if self._cuts[kind, label.division] == cut:
                     return i
         return 0
 
+    def _cuts_of_kinds(self, divisions: Sequence[Division]) -> dict[tuple[str, int], Cut]:
+        """By kind and number of a division, the cut with the shares that come closest."""
+        units: dict[str, list[int]] = {}
+        for kind, size in zip(self._graph.kinds, self._graph.units, strict=True):
+            units.setdefault(kind, []).append(size)
+        return {
+            (kind, k): cut
+            for kind, sizes in units.items()
+            for k, division in enumerate(divisions, 1)
+            if (cut := division.cut(kind, sizes))
+        }
+
+    def _fractions_of_classes(self) -> dict[tuple[int, int], Floats]:
+        """By class and number of a division, (parts,) the share of each part in the units."""
+        fractions = {}
+        for c, (kind, size) in enumerate(zip(self._graph.kinds, self._graph.units, strict=True)):
+            for k in range(1, len(self._counts)):
+                cut = self._cuts.get((kind, k))
+                if cut and (bounds := cut.bounds(size)):
+                    fractions[c, k] = np.diff(bounds) / size
+        return fractions
+
     def _labels_of(self, op: LetterOp) -> list[_Label]:
-        labels = [_Label(-1, 1)]
-        for k, option in enumerate(op.options):
-            units = self._graph.units[option.letter_class]
-            labels += [
-                _Label(k, count) for count in self._counts if Cut("_", (1,) * count).bounds(units)
-            ]
-        return labels
+        return [_Label(-1, 0)] + [
+            _Label(i, k)
+            for i, option in enumerate(op.options)
+            for k in range(1, len(self._counts))
+            if (option.letter_class, k) in self._fractions
+        ]
 
     def _ties(self) -> list[int]:
         """By op, the number of the set of ops that take its label."""
@@ -264,7 +214,7 @@ class Labelling:
             (
                 op.tie,
                 *(
-                    (self._graph.kinds[op.options[label.option].letter_class], label.count)
+                    (self._graph.kinds[op.options[label.option].letter_class], label.division)
                     for label in labels[1:]
                 ),
             )
@@ -272,26 +222,31 @@ class Labelling:
         )
         return [number.setdefault(key, len(number)) for key in keys]
 
-    def _seconds_of(self, op: LetterOp) -> float:
-        """Seconds on the fastest accelerator."""
-        own = self._whole.seconds[np.ix_(op.ops, accelerators(self._whole))].sum(axis=0)
-        least = float(own.min())
-        return least if np.isfinite(least) else 0.0
+    def _seconds_of_ops(self) -> list[Floats]:
+        """(accelerators,) seconds of each op; an op that some cannot run takes no time there."""
+        seconds = self._whole.seconds[:, accelerators(self._whole)]
+        finite = np.where(np.isfinite(seconds), seconds, 0)
+        return [finite[[*op.ops]].sum(axis=0) for op in self._graph.ops]
 
-    def _part_seconds(self, seconds: float, count: int) -> float:
-        launch = min(seconds, self._rates[count].launch) if count > 1 else 0.0
-        return launch + (seconds - launch) / count
+    def _part_seconds(self, op: LetterOp, seconds: Floats, label: _Label) -> float:
+        """Seconds of the longest part, each on the device of its number."""
+        if label.option < 0:
+            return float(seconds.min())
+        share = self._fractions[op.options[label.option].letter_class, label.division]
+        own = seconds[: len(share)]
+        launch = np.minimum(own, self._rates[label.division - 1].launch)
+        return float((launch + (own - launch) * share).max())
 
     def _output(self, value: Value, label: _Label) -> Form:
         if label.option < 0:
             return ONE
         own = self._graph.ops[value[0]].options[label.option].outputs[value[1]]
-        return own, label.count
+        return own, label.division
 
     def _input(self, reader: int, position: int, label: _Label) -> Form:
         if label.option < 0:
             return ONE
-        return self._graph.ops[reader].options[label.option].inputs[position], label.count
+        return self._graph.ops[reader].options[label.option].inputs[position], label.division
 
     def _tables(
         self, costs: list[np.ndarray], usages: list[np.ndarray]
@@ -320,7 +275,9 @@ class Labelling:
                     costs.append(np.zeros(len(forms)))
                     usages.append(np.zeros(len(forms)))
                 saved = self._graph.ops[value[0]].saved and nbytes
-                usages[copy] += [saved * (n - 1) if form == WHOLE else 0 for form, n in forms]
+                usages[copy] += [
+                    saved * (self._counts[k] - 1) if form == WHOLE else 0 for form, k in forms
+                ]
                 yield node, copy, self._table(produced, forms, nbytes)
                 node, produced = copy, forms
             for (r, _), forms_of_reader in zip(own, wanted, strict=True):
@@ -337,8 +294,9 @@ class Labelling:
             return 0.0
         key = source, target, nbytes
         if key not in self._exchanges:
-            rates = self._rates[max(source[1], target[1], self._counts[0])]
-            self._exchanges[key] = rates.exchange(source, target, nbytes)
+            k, n = self._counts[source[1]], self._counts[target[1]]
+            rates = self._rates[max((k, source[1]), (n, target[1]))[1] - 1]
+            self._exchanges[key] = rates.exchange((source[0], k), (target[0], n), nbytes)
         return self._exchanges[key]
 
 

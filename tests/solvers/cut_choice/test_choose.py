@@ -10,9 +10,10 @@ from situate import Cluster, Graph, Problem  # noqa: E402
 from situate.data.cuts import Cuts, parse_cuts  # noqa: E402
 from situate.data.graph import Op  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
-from situate.solvers.cut_choice import CutStep, candidates, choose_cuts  # noqa: E402
+from situate.solvers.cut_choice import CutStep, choose_cuts  # noqa: E402
 from tests.torch_capture.cuts.cut_steps import (  # noqa: E402
     chosen,
+    devices,
     homes,
     language_head,
     large_batch,
@@ -34,41 +35,26 @@ def problem(cuts: Cuts | None, cluster: str = "identical:4", price: float = 0.0)
     return Problem(Graph("step", tuple(ops), cuts=cuts), Cluster.find(cluster))
 
 
-def tried(cluster: str) -> list[str]:
-    return [str(cuts) for cuts in candidates(problem(None, cluster), UNITS)]
-
-
-# All devices, and teams of them; kinds with parameters alone, with the sequence, and this alone.
-def test_candidates_are_teams_of_the_devices() -> None:
-    assert tried("identical:4") == [
-        "heads=4, features=4, sequence=4",
-        "heads=4, features=4",
-        "sequence=4",
-        "sequence=4, heads=4, features=4",
-        "heads=2, features=2, sequence=2",
-        "heads=2, features=2",
-        "sequence=2",
-        "sequence=2, heads=2, features=2",
-    ]
-
-
-def test_kinds_that_cannot_have_so_many_parts_are_left_out() -> None:
-    assert "features=3, heads=3" not in tried("identical:3")
-    assert tried("identical:3") == ["features=3"]
-
-
-def test_unequal_devices_have_shares_by_speed_too() -> None:
-    ops = (Op("op", flops=10**12),)
-    unequal = Problem(Graph("step", ops), Cluster.find("unequal-24-12"))
-    shares = [cuts for cuts in candidates(unequal, UNITS) if len(set(cuts.cuts[0].shares)) > 1]
-    assert shares
-    assert sum(shares[0].cuts[0].shares) <= 8
-
-
 # The best plan decides, and whole ops stay where no cut pays.
 def test_the_cuts_with_the_shortest_step_are_chosen() -> None:
     chosen = choose_cuts(CutStep(problem, UNITS)).problem
     assert len(chosen.graph.cuts.cuts[0].shares) == 4
+
+
+# Parts of 3:1 end at once, and equal parts may be asked for.
+def test_unequal_devices_get_shares_by_speed() -> None:
+    def by_speed(cuts: Cuts | None) -> Problem:
+        shares = cuts.cuts[0].shares if cuts else (1,)
+        work = [12 * share // sum(shares) for share in shares]
+        ops = [
+            Op(f"op{k}", seconds={"d0": own, "d1": 3 * own}, part=k if cuts else None)
+            for k, own in enumerate(map(float, work))
+        ]
+        return Problem(Graph("step", tuple(ops), cuts=cuts), Cluster.find("identical:2"))
+
+    step = CutStep(by_speed, {"features": [24]})
+    assert choose_cuts(step).problem.graph.cuts == parse_cuts(["features=3:1"])
+    assert choose_cuts(step, unequal=False).problem.graph.cuts is None
 
 
 def test_ops_stay_whole_where_no_cut_pays() -> None:
@@ -106,7 +92,7 @@ def test_a_large_step_is_cut_in_fewer_ways(monkeypatch) -> None:
     choose_cuts(CutStep(counted, UNITS))
     every = len(tried)
     tried.clear()
-    monkeypatch.setattr("situate.solvers.cut_choice.MOST_OPS", 8)
+    monkeypatch.setattr("situate.solvers.cut_choice.choose.MOST_OPS", 8)
     choose_cuts(CutStep(counted, UNITS))
     assert 0 < len(tried) < every
 
@@ -138,8 +124,9 @@ def test_expert_parallel() -> None:
     assert homes(plan, "up") == homes(plan, "down")
 
 
+# Copies of whole parameters would not fit.
 def test_data_parallel_with_sharded_parameters() -> None:
-    kinds, plan = chosen(large_batch)
+    kinds, plan = chosen(large_batch, devices(memory=2_200_000_000))
     assert [*kinds] == ["batch", "features"]
     for name in ("0.up.weight", "1.down.weight"):
         assert len({device for _, device in homes(plan, name)}) == 4
