@@ -107,9 +107,10 @@ bool OptionChoice::may_fit(const Sums& sums, int layer, double price, double sec
 }
 
 // All choices, layer by layer, without those that another beats in both sums and those that the
-// relaxation of the layers to come excludes.
+// relaxation of the layers to come excludes. Of too many, every other one is kept, and so on.
 OptionChoice::Answer OptionChoice::enumerate(double price, double seconds, double bytes) {
   set_rests(price);
+  bool complete = true;
   levels_.resize(layers() + 1);
   levels_[0].assign(1, {{}, -1, -1});
   for (int i = 0; i < layers(); ++i) {
@@ -123,14 +124,13 @@ OptionChoice::Answer OptionChoice::enumerate(double price, double seconds, doubl
           next.push_back({sums, static_cast<int>(parent), k - first_[i]});
       }
     keep_best(next);
-    if (next.empty()) return Answer::kNo;
-    if (next.size() > kMostStates) return Answer::kUnknown;
+    for (; next.size() > kMostStates; complete = false) keep_half(next);
   }
   auto& last = levels_[layers()];
   std::erase_if(last, [&](const State& state) {
     return state.sums.seconds > seconds || state.sums.bytes > bytes;
   });
-  if (last.empty()) return Answer::kNo;
+  if (last.empty()) return complete ? Answer::kNo : Answer::kUnknown;
   trace_back();
   return Answer::kYes;
 }
@@ -144,6 +144,11 @@ void OptionChoice::keep_best(std::vector<State>& states) {
   for (const State& state : states)
     if (kept == 0 || state.sums.bytes < states[kept - 1].sums.bytes) states[kept++] = state;
   states.resize(kept);
+}
+
+void OptionChoice::keep_half(std::vector<State>& states) {
+  for (size_t k = 0; 2 * k < states.size(); ++k) states[k] = states[2 * k];
+  states.resize((states.size() + 1) / 2);
 }
 
 void OptionChoice::trace_back() {

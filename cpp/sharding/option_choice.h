@@ -46,7 +46,8 @@ class OptionChoice {
   Answer enumerate(double price, double seconds, double bytes);
   void set_rests(double price);
   bool may_fit(const Sums& sums, int layer, double price, double seconds, double bytes) const;
-  void keep_best(std::vector<State>& states);
+  static void keep_best(std::vector<State>& states);
+  static void keep_half(std::vector<State>& states);
   void trace_back();
 
   std::vector<int> first_{0};

@@ -4,7 +4,7 @@ from situate.sharding.iopddl import is_sharding_problem, read_sharding_problem
 from situate.sharding.piper import is_stage_problem, read_stage_problem
 from situate.sharding.problem import ShardingProblem
 from situate.sharding.solve import ShardingPlan, solve_sharding
-from situate.sharding.solve_stages import StagePlan, solve_stages
+from situate.sharding.stage_search import StagePlan, solve_stages
 from situate.sharding.stages import Stage, StageProblem
 
 __all__ = [

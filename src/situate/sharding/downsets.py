@@ -80,5 +80,3 @@ def as_array(downsets: Sequence[int], layers: int) -> np.ndarray:
 def members(downset: int, rest: int, order: Sequence[int]) -> tuple[int, ...]:
     """The layers of a downset that are not in another, in order."""
     return tuple(layer for i, layer in enumerate(order) if (downset & ~rest) >> i & 1)
-
-

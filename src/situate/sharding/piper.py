@@ -28,12 +28,12 @@ MOST_BYTES = 2.0**60
 
 class _Option(msgspec.Struct):
     id: str
-    timePerSample: float  # noqa: N815
-    parameterSize: float  # noqa: N815
-    memoryUsageA: float  # noqa: N815
-    memoryUsageB: float  # noqa: N815
-    syncTimeFw: dict[int, float]  # noqa: N815
-    syncTimeBw: dict[int, float]  # noqa: N815
+    timePerSample: float
+    parameterSize: float
+    memoryUsageA: float
+    memoryUsageB: float
+    syncTimeFw: dict[int, float]
+    syncTimeBw: dict[int, float]
 
 
 class _Node(msgspec.Struct):
@@ -43,16 +43,16 @@ class _Node(msgspec.Struct):
 
 
 class _Edge(msgspec.Struct):
-    sourceId: int  # noqa: N815
-    destId: int  # noqa: N815
-    communicationCost: float  # noqa: N815
+    sourceId: int
+    destId: int
+    communicationCost: float
 
 
 class _File(msgspec.Struct):
-    maxDevices: int  # noqa: N815
-    maxMemoryPerDevice: float  # noqa: N815
+    maxDevices: int
+    maxMemoryPerDevice: float
     bandwidth: float
-    mbsInBatch: int  # noqa: N815
+    mbsInBatch: int
     nodes: list[_Node]
     edges: list[_Edge]
 
@@ -151,7 +151,9 @@ def _layer(node: _Node, index: int, edges: Mapping[tuple[int, int], float]) -> L
             raise ReadError(f"{place}: must be a number of devices up to {MOST_DEVICES:,}")
         if len({row.id for row in rows}) < len(rows):
             raise ReadError(f"{place}: two options have the same id")
-        options[degree] = [_option(row, f"{place}[{k}]", before, after) for k, row in enumerate(rows)]
+        options[degree] = [
+            _option(row, f"{place}[{k}]", before, after) for k, row in enumerate(rows)
+        ]
     if not any(options.values()):
         raise ReadError(f"nodes[{index}].TMPCs: layer {node.id} has no option")
     return Layer(node.name or f"layer {node.id}", {t: rows for t, rows in options.items() if rows})

@@ -43,7 +43,7 @@ CLOSE = 1e-6
 ENUMERATED = 40_000
 """Most downsets that are listed, as in Piper."""
 
-FEW = 400
+FEW = (400, 2000)
 """Downsets with which the search begins, where there are more."""
 
 
@@ -79,10 +79,12 @@ class StagePlan:
 
     @property
     def gap(self) -> float:
-        """The difference of value and bound as a fraction of the value; infinite without stages."""
+        """The difference of value and bound as a fraction of the value, zero where it is within
+        the precision of the search; infinite without stages."""
         if not self.feasible:
             return math.inf
-        return (self.value - self.bound) / self.value if self.value > self.bound else 0.0
+        gap = 1 - self.bound / self.value if self.value else 0.0
+        return gap if gap > 2 * PRECISION else 0.0
 
 
 def solve_stages(problem: StageProblem, *, time_limit: float | None = 60.0) -> StagePlan:
@@ -132,12 +134,12 @@ class _Search:
         downsets = all_downsets(self.problem, self._order, ENUMERATED)
         if downsets is None:
             self._bisect(suffixes(self._order), proves=False)
-        elif len(downsets) <= FEW:
-            self._bisect(downsets, proves=True)
-        else:
-            few = cheapest_cuts(self.problem, self._order, downsets, FEW)
-            self._bisect(few, proves=False)
-            self._bisect(downsets, proves=True)
+            return
+        for count in FEW:
+            if count < len(downsets):
+                few = cheapest_cuts(self.problem, self._order, downsets, count)
+                self._bisect(few, proves=False)
+        self._bisect(downsets, proves=True)
 
     def _bisect(self, downsets: Sequence[int], *, proves: bool) -> None:
         """Look for faster stages between these downsets, until none are.
@@ -147,7 +149,7 @@ class _Search:
         """
         division = StageDivision(_arrays(self.problem, self._order, downsets))
         floor = self.bound
-        # The best stages are often those of few downsets: first of all none may be better.
+        # The best stages of fewer downsets are often the best of all: look for better ones first.
         target = self.value * (1 - PRECISION)
         while floor < target and (left := self._end - time.monotonic()) > 0:
             outcome = division.divide(target, time_limit=left)
@@ -196,35 +198,45 @@ def _stage(problem: StageProblem, layers: tuple[int, ...], division: DividedStag
     return Stage(layers, division.data, tensor, names)
 
 
-def _arrays(
-    problem: StageProblem, order: Sequence[int], downsets: Sequence[int]
-) -> LayerArrays:
+def _arrays(problem: StageProblem, order: list[int], downsets: Sequence[int]) -> LayerArrays:
     """The problem for the core."""
-    degrees = sorted({t for layer in problem.layers.values() for t in layer.options})
-    degrees = [t for t in degrees if t <= problem.devices] or [1]
+    degrees = _tensor_degrees(problem)
     rows = [problem.layers[layer].options.get(t, ()) for t in degrees for layer in order]
-    places = {layer: i for i, layer in enumerate(order)}
+    layer_of = [layer for layer, row in zip(order * len(degrees), rows, strict=True) for _ in row]
+    options = [option for row in rows for option in row]
     ends = {layer: _neighbours(problem, layer) for layer in order}
-    options = [(layer, o) for layer, row in zip(order * len(degrees), rows, strict=True) for o in row]
-    exchange = [_exchange(problem, layer, option, ends[layer]) for layer, option in options]
+    pairs = zip(layer_of, options, strict=True)
+    exchange = [_exchange(problem, layer, option, ends[layer]) for layer, option in pairs]
+    place = {layer: i for i, layer in enumerate(order)}
     return LayerArrays(
         devices=problem.devices,
         most_replicas=problem.most_replicas,
         memory=problem.memory,
         sync_seconds=SYNC_FACTOR / problem.batches / problem.bandwidth,
         tensor_degrees=np.array(degrees),
-        data_degrees=np.array([d for d in range(1, problem.most_replicas + 1) if problem.batches % d == 0]),
+        data_degrees=np.array(_data_degrees(problem)),
         first=_starts(rows),
-        seconds=np.array([option.seconds for _, option in options]),
-        weight=np.array([option.weight_bytes for _, option in options]),
-        batch_bytes=np.array([option.batch_bytes for _, option in options]),
-        fixed_bytes=np.array([option.fixed_bytes for _, option in options]),
+        seconds=np.array([option.seconds for option in options]),
+        weight=np.array([option.weight_bytes for option in options]),
+        batch_bytes=np.array([option.batch_bytes for option in options]),
+        fixed_bytes=np.array([option.fixed_bytes for option in options]),
         incident=_starts([ends[layer] for layer in order]),
-        neighbour=np.array([places[other] for layer in order for other in ends[layer]], np.int64),
+        neighbour=np.array([place[other] for layer in order for other in ends[layer]], np.int64),
         exchange=_starts(exchange),
-        exchange_seconds=np.array([second for row in exchange for second in row], float),
+        exchange_seconds=np.array([seconds for row in exchange for seconds in row], float),
         downsets=as_array(downsets, len(order)),
     )
+
+
+def _tensor_degrees(problem: StageProblem) -> list[int]:
+    """Degrees of tensor parallelism that some layer has, and that the devices allow."""
+    degrees = {t for layer in problem.layers.values() for t in layer.options}
+    return sorted(t for t in degrees if t <= problem.devices) or [1]
+
+
+def _data_degrees(problem: StageProblem) -> list[int]:
+    """Numbers of replicas that divide the micro-batches."""
+    return [d for d in range(1, problem.most_replicas + 1) if problem.batches % d == 0]
 
 
 def _neighbours(problem: StageProblem, layer: int) -> list[int]:
