@@ -23,7 +23,8 @@ def figures(row: BenchRow, processor_seconds: float) -> Row:
     """The plan of an instance beside its known values."""
     known = PUBLISHED[row.instance]
     best = known.best.value
-    cost, bound = row.value or float("inf"), row.lower_bound or 0.0
+    # Whole numbers, which a record keeps with all digits.
+    cost, bound = (None if value is None else int(value) for value in (row.value, row.lower_bound))
     return {
         "instance": row.instance,
         "hash": row.problem[:16],
@@ -34,21 +35,22 @@ def figures(row: BenchRow, processor_seconds: float) -> Row:
         "rounds": row.evaluations,
         "fits": row.feasible,
         "cost": cost,
-        "over best contest, %": 100 * (cost / known.contest - 1),
-        "over best known, %": 100 * (cost / best - 1),
+        "over best contest, %": cost and 100 * (cost / known.contest - 1),
+        "over best known, %": cost and 100 * (cost / best - 1),
         "XLA over best known, %": 100 * (known.xla / best - 1) if known.xla else None,
         "bound": bound,
-        "bound over published, %": 100 * (bound / known.bound - 1),
-        "gap, %": 100 * (1 - bound / cost),
+        "bound over published, %": bound and 100 * (bound / known.bound - 1),
+        "gap, %": cost and bound and 100 * (1 - bound / cost),
     }
 
 
 def targets(rows: Sequence[Row]) -> list[Target]:
     """The figures asked of the solver."""
-    over = [row["over best known, %"] for row in rows]
+    inf = float("inf")
+    over = [row["over best known, %"] if row["fits"] else inf for row in rows]
     near = sum(value <= 0.5 for value in over)
-    better = sum(row["over best known, %"] < 0 for row in rows)
-    bounds = [row["bound over published, %"] for row in rows]
+    better = sum(value < 0 for value in over)
+    bounds = [row["bound over published, %"] if row["fits"] else -inf for row in rows]
     tight = sum(value >= -1 for value in bounds)
     count = f"of {len(rows)}"
     return [
@@ -68,7 +70,7 @@ def main() -> None:
     options = parser.parse_args()
     table = []
     runs = rows("iopddl", options.data, options.share, options.seed, options.threads)
-    for _, row, seconds in runs:
+    for row, seconds in runs:
         table.append(figures(row, seconds))
         print(table[-1], flush=True)
     record("iopddl", {"instances": table}, targets(table), options=options)

@@ -13,25 +13,27 @@ from pathlib import Path
 
 from benchmarks.lib.record import Row, Target, record
 from benchmarks.sharding.rows import rows
-from situate.bench.families.piper import TIME_LIMIT
-from situate.bench.instances import Instance
+from situate.bench.families.piper import PUBLISHED, TIME_LIMIT, instance_name
 from situate.bench.rows import Row as BenchRow
 
+BY_NAME = {instance_name(*setting): figures for setting, figures in PUBLISHED.items()}
 PRINTED = 1e-9
 """Relative rounding of Piper's values, which have ten digits."""
 
 
-def figures(instance: Instance, row: BenchRow, processor_seconds: float) -> Row:
+def figures(row: BenchRow, processor_seconds: float) -> Row:
     """The plan of an instance beside Piper's."""
-    known = instance.reference.value if instance.reference else None
+    known = BY_NAME[row.instance]
     gap = row.value and row.lower_bound and 100 * (1 - row.lower_bound / row.value)
     return {
         "instance": row.instance,
-        "Piper, s": known,
+        "equal stages, s": known.equal,
+        "Piper, s": known.piper,
         "situate, s": row.value,
-        "over Piper, %": row.value and known and 100 * (row.value / known - 1),
+        "over Piper, %": row.value and known.piper and 100 * (row.value / known.piper - 1),
         "bound, s": row.lower_bound,
         "gap, %": gap,
+        "Piper's seconds": known.planning,
         "trials": row.evaluations,
         "seconds": round(row.seconds, 3),
         "processor seconds": round(processor_seconds, 3),
@@ -60,7 +62,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path)
     options = parser.parse_args()
-    table = [figures(*run) for run in rows("piper", options.data, 1.0, seed=0, threads=1)]
+    runs = rows("piper", options.data, 1.0, seed=0, threads=1)
+    table = [figures(row, seconds) for row, seconds in runs]
     record("piper", {"instances": table}, targets(table), options=options)
 
 

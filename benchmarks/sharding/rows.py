@@ -8,15 +8,14 @@ from pathlib import Path
 
 from situate.bench.best_known import BestKnown
 from situate.bench.families import FAMILIES
-from situate.bench.instances import Instance
 from situate.bench.rows import Row, RowFile
 from situate.bench.run import Bench, LimitShare, Runs
 
 
 def rows(
     family: str, data: Path, share: float, seed: int, threads: int
-) -> Iterator[tuple[Instance, Row, float]]:
-    """Every instance, its row and processor seconds, reading of the file included.
+) -> Iterator[tuple[Row, float]]:
+    """The row of every instance and its processor seconds, reading of the file included.
 
     Args:
         data: holds the family's folder.
@@ -26,4 +25,4 @@ def rows(
         runs = Runs([instance], ["auto"], [LimitShare(share)], [seed], threads)
         begin = time.process_time()
         [row] = Bench(runs, RowFile(), BestKnown()).run()
-        yield instance, row, time.process_time() - begin
+        yield row, time.process_time() - begin
