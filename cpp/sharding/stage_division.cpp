@@ -52,11 +52,10 @@ bool StageDivision::in_stage(int layer, int downset, int rest) const {
   return bit(downset) && !bit(rest);
 }
 
-// Devices that the layers outside a downset need at least.
-int64_t StageDivision::least_devices(int downset, double seconds) const {
-  const double work = (work_.back() - work_[downset]) * (1 - kRounding);
-  if (work <= 0) return 0;
-  const double devices = std::ceil(work / seconds - kRounding);
+// Devices that so many device-seconds need at least.
+int64_t StageDivision::least_devices(double work, double seconds) const {
+  const double devices = std::ceil(work * (1 - kRounding) / seconds - kRounding);
+  if (!(devices > 0)) return 0;
   return devices > layers_.devices ? layers_.devices + 1 : static_cast<int64_t>(devices);
 }
 
@@ -186,17 +185,22 @@ void StageDivision::fill(int downset, int rest, double seconds) {
 
 StageDivision::Outcome StageDivision::divide(double seconds, const std::function<bool()>& stopped) {
   replicas_.assign(static_cast<size_t>(downsets_) * (layers_.devices + 1), kNone);
-  dead_.assign(downsets_, 0);
   doubtful_ = false;
   std::fill_n(row(0), layers_.devices + 1, 0);
+  fewest_.assign(downsets_, layers_.devices + 1);
+  fewest_[0] = 0;
   for (int a = 1; a < downsets_; ++a) {
     if (stopped()) return Outcome::kStopped;
-    for (int b = a - 1; b >= 0; --b)
-      if (!dead_[b] && within(b, a)) fill(a, b, seconds);
-    const int64_t left = layers_.devices - least_devices(a, seconds);
-    dead_[a] = left < 0 || row(a)[left] >= kNone;
+    const int64_t left = layers_.devices - least_devices(work_.back() - work_[a], seconds);
+    for (int b = a - 1; b >= 0; --b) {
+      const int64_t used = least_devices(work_[a] - work_[b], seconds);
+      if (fewest_[b] + std::max<int64_t>(used, 1) <= left && within(b, a)) fill(a, b, seconds);
+    }
+    const int* to = row(a);
+    const int64_t first = std::find_if(to, to + left + 1, [](int r) { return r < kNone; }) - to;
+    if (first <= left) fewest_[a] = first;
   }
-  if (dead_.back()) return doubtful_ ? Outcome::kUnknown : Outcome::kImpossible;
+  if (fewest_.back() > layers_.devices) return doubtful_ ? Outcome::kUnknown : Outcome::kImpossible;
   trace_back(seconds);
   return Outcome::kDivided;
 }
@@ -204,10 +208,7 @@ StageDivision::Outcome StageDivision::divide(double seconds, const std::function
 void StageDivision::trace_back(double seconds) {
   stages_.clear();
   int downset = downsets_ - 1;
-  const int* last = row(downset);
-  int64_t devices = std::find_if(last, last + layers_.devices + 1,
-                                 [](int replicas) { return replicas < kNone; }) -
-                    last;
+  int64_t devices = fewest_.back();
   while (downset > 0 && find_stage(downset, devices, seconds)) {
   }
 }
@@ -216,7 +217,7 @@ void StageDivision::trace_back(double seconds) {
 bool StageDivision::find_stage(int& downset, int64_t& devices, double seconds) {
   const int wanted = row(downset)[devices];
   for (int b = downset - 1; b >= 0; --b) {
-    if (dead_[b] || !within(b, downset)) continue;
+    if (fewest_[b] > devices || !within(b, downset)) continue;
     Stage stage{downset, b, 0, 0, {}};
     each_stage(downset, b, seconds, true, [&](const Degrees& degrees) {
       const int64_t used = degrees.data * degrees.tensor;

@@ -54,7 +54,7 @@ class StageDivision {
   using Visit = std::function<bool(const Degrees&)>;
 
   bool within(int inner, int outer) const;
-  int64_t least_devices(int downset, double seconds) const;
+  int64_t least_devices(double work, double seconds) const;
   void set_layers(int downset, int rest, int tensor);
   bool in_stage(int layer, int downset, int rest) const;
   bool may_take(int64_t data, double seconds) const;
@@ -75,7 +75,8 @@ class StageDivision {
   std::vector<double> work_;  // least device-seconds of each downset
   std::vector<double> layer_work_;
   std::vector<int> replicas_;  // by downset and devices, the least sum of data degrees
-  std::vector<uint8_t> dead_;
+  // By downset, the fewest devices; more than there are if the other layers then lack some.
+  std::vector<int64_t> fewest_;
   // The layers of a stage with one degree of tensor parallelism.
   std::vector<int> members_;
   std::vector<int> option_first_;
