@@ -1,6 +1,7 @@
 #include "sharding/stage_division.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -59,19 +60,25 @@ int64_t StageDivision::least_devices(double work, double seconds) const {
   return devices > layers_.devices ? layers_.devices + 1 : static_cast<int64_t>(devices);
 }
 
+void StageDivision::find_members(int downset, int rest) {
+  members_.clear();
+  const uint64_t* outer = &words_[static_cast<size_t>(downset) * words_of_each_];
+  const uint64_t* inner = &words_[static_cast<size_t>(rest) * words_of_each_];
+  for (int k = 0; k < words_of_each_; ++k)
+    for (uint64_t bits = outer[k] & ~inner[k]; bits != 0; bits &= bits - 1)
+      members_.push_back(64 * k + std::countr_zero(bits));
+}
+
 // The layers of a stage. Their options are none if a layer has none of this degree.
 void StageDivision::set_layers(int downset, int rest, int tensor) {
   for (auto* list : {&option_seconds_, &option_weight_, &option_batch_, &option_fixed_})
     list->clear();
-  members_.clear();
   option_first_.assign(1, 0);
   least_seconds_ = least_weight_ = 0;
-  const auto count = static_cast<int>(layers_.layers);
-  for (int v = 0; v < count; ++v) {
-    if (!in_stage(v, downset, rest)) continue;
-    members_.push_back(v);
+  find_members(downset, rest);
+  for (const int v : members_) {
     double fastest = std::numeric_limits<double>::infinity(), lightest = fastest;
-    const int64_t at = static_cast<int64_t>(tensor) * count + v;
+    const int64_t at = static_cast<int64_t>(tensor) * layers_.layers + v;
     for (int64_t k = layers_.first[at]; k < layers_.first[at + 1]; ++k) {
       double seconds = layers_.seconds[k];
       for (int64_t j = layers_.incident[v]; j < layers_.incident[v + 1]; ++j)
@@ -111,11 +118,14 @@ void StageDivision::set_replicas(int64_t data) {
 
 // The most micro-batches that fit in memory, however long the stage takes.
 int64_t StageDivision::fitting_batches() const {
-  int64_t yes = 0, no = layers_.most_replicas + 1;
+  const auto fits = [&](int64_t batches) {
+    return choice_.least_bytes(static_cast<double>(batches)) <= layers_.memory;
+  };
+  if (!fits(1)) return 0;
+  int64_t yes = 1, no = layers_.most_replicas + 1;
   while (no - yes > 1) {
     const int64_t middle = (no + yes) / 2;
-    const double bytes = choice_.least_bytes(static_cast<double>(middle));
-    (bytes <= layers_.memory ? yes : no) = middle;
+    (fits(middle) ? yes : no) = middle;
   }
   return yes;
 }

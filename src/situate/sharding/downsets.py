@@ -3,50 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import heappop, heappush
 
 import numpy as np
 
-from situate.sharding.stages import StageProblem
+from situate.sharding.stages import StageProblem, neighbours
 
 
 def layer_order(problem: StageProblem) -> list[int]:
     """The ids of layers, each after those it reads, else as in the file."""
-    waits = dict.fromkeys(problem.layers, 0)
-    for _, b in problem.edges:
-        waits[b] += 1
+    before, after = neighbours(problem.edges)
+    ids = [*problem.layers]
+    place = {layer: i for i, layer in enumerate(ids)}
+    waits = {layer: len(before.get(layer, ())) for layer in ids}
+    ready = [place[layer] for layer, count in waits.items() if count == 0]
     order = []
-    while waits:
-        layer = next(layer for layer, count in waits.items() if count == 0)
-        del waits[layer]
+    while ready:
+        layer = ids[heappop(ready)]
         order.append(layer)
-        for a, b in problem.edges:
-            if a == layer:
-                waits[b] -= 1
+        for other in after.get(layer, ()):
+            waits[other] -= 1
+            if waits[other] == 0:
+                heappush(ready, place[other])
     return order
 
 
 def all_downsets(problem: StageProblem, order: Sequence[int], most: int) -> list[int] | None:
     """All downsets, as bits by place in the order; None if there are more than `most`."""
-    after = _after(problem, order)
-    downsets, pending = {0}, [0]
-    while pending:
-        downset = pending.pop()
-        for i, bits in enumerate(after):
-            larger = downset | 1 << i
-            if larger not in downsets and not bits & ~downset:
-                downsets.add(larger)
-                pending.append(larger)
-                if len(downsets) > most:
-                    return None
-    return sorted(downsets, key=lambda downset: (downset.bit_count(), downset))
-
-
-def _after(problem: StageProblem, order: Sequence[int]) -> list[int]:
     place = {layer: i for i, layer in enumerate(order)}
-    after = [0] * len(order)
-    for a, b in problem.edges:
-        after[place[a]] |= 1 << place[b]
-    return after
+    before, after = neighbours(problem.edges)
+    inputs = [[place[end] for end in before.get(layer, ())] for layer in order]
+    readers = [sum(1 << place[end] for end in after.get(layer, ())) for layer in order]
+    last = [i for i, bits in enumerate(readers) if bits == 0]
+    downsets, pending = {0}, [(0, last)]
+    while pending:
+        downset, ready = pending.pop()
+        for i in ready:
+            larger = downset | 1 << i
+            if larger in downsets:
+                continue
+            downsets.add(larger)
+            if len(downsets) > most:
+                return None
+            freed = [j for j in inputs[i] if not readers[j] & ~larger]
+            pending.append((larger, [j for j in ready if j != i] + freed))
+    return sorted(downsets, key=_by_size)
+
+
+def _by_size(downset: int) -> tuple[int, int]:
+    return downset.bit_count(), downset
 
 
 def suffixes(order: Sequence[int]) -> list[int]:
@@ -58,23 +63,36 @@ def suffixes(order: Sequence[int]) -> list[int]:
 def cheapest_cuts(
     problem: StageProblem, order: Sequence[int], downsets: Sequence[int], count: int
 ) -> list[int]:
-    """About `count` of the downsets: of those of each size, the ones with the fewest bytes between
-    them and the other layers; and those of the order."""
-    place = {layer: i for i, layer in enumerate(order)}
-    edges = [(1 << place[a], 1 << place[b], size) for (a, b), size in problem.edges.items()]
+    """About `count` of the downsets, of evenly spaced sizes from none to all layers: of each size
+    that of the order, and those with the fewest bytes between them and the other layers."""
+    cuts = _cut_bytes(problem, order, as_array(downsets, len(order)))
     by_size: dict[int, list[tuple[float, int]]] = {}
-    for downset in downsets:
-        cut = sum(size for a, b, size in edges if downset & b and not downset & a)
+    for cut, downset in zip(cuts.tolist(), downsets, strict=True):
         by_size.setdefault(downset.bit_count(), []).append((cut, downset))
-    share = max(1, count // len(by_size))
-    kept = {downset for rows in by_size.values() for _, downset in sorted(rows)[:share]}
-    return sorted(kept | {*suffixes(order)}, key=lambda downset: (downset.bit_count(), downset))
+    sizes = {round(k * len(order) / (count - 1)) for k in range(count)}
+    share = max(1, count // len(sizes))
+    kept = {downset for size in sizes for _, downset in sorted(by_size[size])[:share]}
+    kept |= {downset for downset in suffixes(order) if downset.bit_count() in sizes}
+    return sorted(kept, key=_by_size)
+
+
+def _cut_bytes(problem: StageProblem, order: Sequence[int], rows: np.ndarray) -> np.ndarray:
+    """(downsets,) bytes between a downset and the other layers."""
+    place = {layer: i for i, layer in enumerate(order)}
+    columns = np.ascontiguousarray(rows.T)
+    cuts = np.zeros(len(rows))
+    for (a, b), size in problem.edges.items():
+        cuts += size * (columns[place[b]] > columns[place[a]])
+    return cuts
 
 
 def as_array(downsets: Sequence[int], layers: int) -> np.ndarray:
     """(downsets, layers) 1 for the layers of each."""
-    rows = [[downset >> i & 1 for i in range(layers)] for downset in downsets]
-    return np.array(rows, np.uint8)
+    size = -(-layers // 8)
+    data = b"".join(downset.to_bytes(size, "little") for downset in downsets)
+    rows = np.frombuffer(data, np.uint8).reshape(-1, size)
+    bits = np.unpackbits(rows, axis=1, count=layers, bitorder="little")
+    return np.ascontiguousarray(bits)
 
 
 def members(downset: int, rest: int, order: Sequence[int]) -> tuple[int, ...]:

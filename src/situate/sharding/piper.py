@@ -13,7 +13,7 @@ import msgspec
 from situate.errors import ReadError, SituateError
 from situate.files import strict_json
 from situate.files.contents import contents, graph_name
-from situate.sharding.stages import Layer, LayerOption, StageProblem
+from situate.sharding.stages import Layer, LayerOption, StageProblem, neighbours
 
 HEAD = re.compile(
     rb'(\xef\xbb\xbf)?\s*\{\s*"(maxDevices|maxMemoryPerDevice|bandwidth|mbsInBatch|nodes|edges)"'
@@ -83,7 +83,11 @@ def read_stage_problem(path: str | Path) -> StageProblem:
 def _problem(file: _File, name: str) -> StageProblem:
     _check_limits(file)
     edges = _edges(file)
-    layers = {node.id: _layer(node, i, edges) for i, node in enumerate(file.nodes)}
+    before, after = neighbours(edges)
+    layers = {
+        node.id: _layer(node, i, {*before.get(node.id, ())}, {*after.get(node.id, ())})
+        for i, node in enumerate(file.nodes)
+    }
     return StageProblem(
         name,
         file.maxDevices,
@@ -141,9 +145,7 @@ def _check_cycles(edges: Mapping[tuple[int, int], float]) -> None:
         raise ReadError(f"edges: form a cycle through layer {error.args[1][0]}") from None
 
 
-def _layer(node: _Node, index: int, edges: Mapping[tuple[int, int], float]) -> Layer:
-    before = {a for a, b in edges if b == node.id}
-    after = {b for a, b in edges if a == node.id}
+def _layer(node: _Node, index: int, before: set[int], after: set[int]) -> Layer:
     options = {}
     for degree, rows in node.TMPCs.items():
         place = f"nodes[{index}].TMPCs.{degree}"

@@ -32,6 +32,7 @@ from situate.sharding.stages import (
     Stage,
     StageFigures,
     StageProblem,
+    neighbours,
 )
 
 PRECISION = 1e-9
@@ -43,7 +44,10 @@ CLOSE = 1e-6
 ENUMERATED = 40_000
 """Most downsets that are listed, as in Piper."""
 
-FEW = (400, 2000)
+ENTRIES = 10**8
+"""Most entries of the table over downsets and devices."""
+
+FEW = (50, 400, 2000)
 """Downsets with which the search begins, where there are more."""
 
 
@@ -131,15 +135,14 @@ class _Search:
         self._order = layer_order(problem)
 
     def run(self) -> None:
-        downsets = all_downsets(self.problem, self._order, ENUMERATED)
-        if downsets is None:
-            self._bisect(suffixes(self._order), proves=False)
-            return
+        most = min(ENUMERATED, ENTRIES // (self.problem.devices + 1))
+        complete = all_downsets(self.problem, self._order, most)
+        downsets = complete or suffixes(self._order)
         for count in FEW:
             if count < len(downsets):
                 few = cheapest_cuts(self.problem, self._order, downsets, count)
                 self._bisect(few, proves=False)
-        self._bisect(downsets, proves=True)
+        self._bisect(downsets, proves=complete is not None)
 
     def _bisect(self, downsets: Sequence[int], *, proves: bool) -> None:
         """Look for faster stages between these downsets, until none are.
@@ -148,9 +151,9 @@ class _Search:
             proves: these are all downsets, so that failures are bounds.
         """
         division = StageDivision(_arrays(self.problem, self._order, downsets))
-        floor = self.bound
+        floor, ceiling = self.bound, self.value
         # The best stages of fewer downsets are often the best of all: look for better ones first.
-        target = self.value * (1 - PRECISION)
+        target = _below(ceiling)
         while floor < target and (left := self._end - time.monotonic()) > 0:
             outcome = division.divide(target, time_limit=left)
             self.trials += 1
@@ -158,20 +161,15 @@ class _Search:
                 return
             if outcome == DivisionOutcome.divided:
                 self._keep(division, downsets)
-            else:
+                ceiling = min(ceiling, self.value)
+            elif outcome == DivisionOutcome.impossible:
                 floor = target
-                if proves and outcome == DivisionOutcome.impossible:
-                    self.bound = max(self.bound, target)
-            target = self._next(floor)
-
-    def _next(self, floor: float) -> float:
-        """Halfway between floor and value; a bit below the value, where they are close."""
-        below = self.value * (1 - PRECISION)
-        if self.value == math.inf or self.value - floor < CLOSE * self.value:
-            return below
-        if 0 < 2 * floor < self.value:
-            return math.sqrt(floor * self.value)
-        return (floor + self.value) / 2
+                self.bound = max(self.bound, target) if proves else self.bound
+            else:
+                ceiling = target
+            if ceiling < self.value and ceiling - floor < CLOSE * ceiling:
+                return
+            target = _between(floor, ceiling)
 
     def _keep(self, division: StageDivision, downsets: Sequence[int]) -> None:
         stages = tuple(
@@ -181,6 +179,17 @@ class _Search:
         value = max(figures.seconds for figures in self.problem.figures(stages))
         if value < self.value:
             self.stages, self.value = stages, value
+
+
+def _below(value: float) -> float:
+    return value * (1 - PRECISION)
+
+
+def _between(floor: float, ceiling: float) -> float:
+    """Halfway between the two; a bit below the ceiling, where they are close."""
+    if ceiling == math.inf or ceiling - floor < CLOSE * ceiling:
+        return _below(ceiling)
+    return math.sqrt(floor * ceiling) if 0 < 2 * floor < ceiling else (floor + ceiling) / 2
 
 
 def _work(problem: StageProblem) -> float:
@@ -204,7 +213,8 @@ def _arrays(problem: StageProblem, order: list[int], downsets: Sequence[int]) ->
     rows = [problem.layers[layer].options.get(t, ()) for t in degrees for layer in order]
     layer_of = [layer for layer, row in zip(order * len(degrees), rows, strict=True) for _ in row]
     options = [option for row in rows for option in row]
-    ends = {layer: _neighbours(problem, layer) for layer in order}
+    before, after = neighbours(problem.edges)
+    ends = {layer: [*before.get(layer, ()), *after.get(layer, ())] for layer in order}
     pairs = zip(layer_of, options, strict=True)
     exchange = [_exchange(problem, layer, option, ends[layer]) for layer, option in pairs]
     place = {layer: i for i, layer in enumerate(order)}
@@ -237,12 +247,6 @@ def _tensor_degrees(problem: StageProblem) -> list[int]:
 def _data_degrees(problem: StageProblem) -> list[int]:
     """Numbers of replicas that divide the micro-batches."""
     return [d for d in range(1, problem.most_replicas + 1) if problem.batches % d == 0]
-
-
-def _neighbours(problem: StageProblem, layer: int) -> list[int]:
-    """The layers before a layer, then those after it."""
-    before = [a for a, b in problem.edges if b == layer]
-    return before + [b for a, b in problem.edges if a == layer]
 
 
 def _exchange(

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from situate.errors import SituateError
 
 SYNC_FACTOR = 4
 """Bytes that a replica exchanges for each byte of weights, but for its own share (PipeDream)."""
+
+
+def neighbours(
+    edges: Iterable[tuple[int, int]],
+) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+    """By layer, the layers that it reads, and those that read it."""
+    before: dict[int, list[int]] = defaultdict(list)
+    after: dict[int, list[int]] = defaultdict(list)
+    for a, b in edges:
+        before[b].append(a)
+        after[a].append(b)
+    return before, after
 
 
 @dataclass(frozen=True)
@@ -114,10 +127,19 @@ class StageProblem:
         self._check(stages)
         replicas = [stage.data for stage in stages]
         followers = [sum(replicas[i:]) for i in range(len(stages))]
-        pairs = zip(stages, followers, strict=True)
-        return tuple(self._figures(stage, -(-count // stage.data)) for stage, count in pairs)
+        before, after = neighbours(self.edges)
+        return tuple(
+            self._figures(stage, -(-count // stage.data), before, after)
+            for stage, count in zip(stages, followers, strict=True)
+        )
 
-    def _figures(self, stage: Stage, batches: int) -> StageFigures:
+    def _figures(
+        self,
+        stage: Stage,
+        batches: int,
+        before: Mapping[int, Sequence[int]],
+        after: Mapping[int, Sequence[int]],
+    ) -> StageFigures:
         members = set(stage.layers)
         compute, exchange, sync, memory = [], [], [], []
         for layer, name in zip(stage.layers, stage.options, strict=True):
@@ -125,11 +147,12 @@ class StageProblem:
             compute.append(option.seconds)
             sync.append(option.weight_bytes)
             memory += [option.batch_bytes * batches, option.fixed_bytes]
-            for (a, b), size in self.edges.items():
-                if b == layer and a not in members:
-                    exchange.append(2 * (size + option.sync_in[a]))
-                if a == layer and b not in members:
-                    exchange.append(2 * (size + option.sync_out[b]))
+            for end in before.get(layer, ()):
+                if end not in members:
+                    exchange.append(2 * (self.edges[end, layer] + option.sync_in[end]))
+            for end in after.get(layer, ()):
+                if end not in members:
+                    exchange.append(2 * (self.edges[layer, end] + option.sync_out[end]))
         share = SYNC_FACTOR * (stage.data - 1) / stage.data / self.batches
         size = math.fsum(exchange) / stage.data + share * math.fsum(sync)
         seconds = math.fsum(compute) / stage.data + size / self.bandwidth
