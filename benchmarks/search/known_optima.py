@@ -80,7 +80,12 @@ def _families(
 
 def _rows(instances: list[Instance], budget: Budget) -> Iterator[Row]:
     """Those of which a value is published, solved."""
-    return (_row(i.name, i.make(), i.reference, budget) for i in instances if i.reference)
+    known = ((i.name, i.make(), i.reference) for i in instances)
+    return (
+        _row(name, problem, reference, budget)
+        for name, problem, reference in known
+        if reference and isinstance(problem, situate.Problem)
+    )
 
 
 def _row(name: str, problem: situate.Problem, known: ReferenceValue, budget: Budget) -> Row:

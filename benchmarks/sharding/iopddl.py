@@ -1,63 +1,56 @@
 """Instances of the ASPLOS 2025 contest on sharding, beside the best published costs and bounds.
 
-    .venv/bin/python -m benchmarks.sharding.iopddl FOLDER BEST.csv [--share 1]
+    .venv/bin/python -m benchmarks.sharding.iopddl DATA [--share 1]
 
-FOLDER has the instances as NAME.json.gz. BEST.csv has a row an instance: `instance`, `timeout_s`
-(the contest's limit), `best_contest`, `later_best_cost`, `xla_cost` (of XLA's own solver),
-`gurobi_best` and `lower_bound`. Every instance gets its limit of the contest times --share.
+DATA has the instances in its folder `iopddl`, as for `situate bench iopddl --data DATA`. Every
+instance gets its limit of the contest times --share.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import hashlib
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
 from benchmarks.lib.record import Row, Target, record
-from situate.sharding import read_sharding_problem, solve_sharding
+from benchmarks.sharding.rows import rows
+from situate.bench.families.iopddl import PUBLISHED
+from situate.bench.rows import Row as BenchRow
 
 
-def measure(path: Path, known: dict[str, str], options: argparse.Namespace) -> Row:
+def figures(row: BenchRow, processor_seconds: float) -> Row:
     """The plan of an instance beside its known values."""
-    problem = read_sharding_problem(path)
-    limit = options.share * float(known["timeout_s"])
-    begin = time.process_time()
-    plan = solve_sharding(problem, time_limit=limit, seed=options.seed, threads=options.threads)
-    processor_seconds = time.process_time() - begin
-    figures = ("best_contest", "later_best_cost", "xla_cost", "gurobi_best")
-    best = min(float(known[figure]) for figure in figures if known[figure])
-    published = float(known["lower_bound"])
+    known = PUBLISHED[row.instance]
+    best = known.best.value
+    # Whole numbers, which a record keeps with all digits.
+    cost, bound = (None if value is None else int(value) for value in (row.value, row.lower_bound))
     return {
-        "instance": path.name.partition(".")[0],
-        "sha256": hashlib.sha256(path.read_bytes()).hexdigest()[:16],
-        "ops": len(problem.costs),
-        "seconds": round(plan.seconds, 1),
-        "threads": options.threads,
+        "instance": row.instance,
+        "hash": row.problem[:16],
+        "ops": row.ops,
+        "seconds": round(row.seconds, 1),
+        "threads": row.threads,
         "processor seconds": round(processor_seconds, 1),
-        "rounds": plan.rounds,
-        "fits": plan.feasible,
-        "cost": plan.cost,
-        "over best contest, %": 100 * (plan.cost / float(known["best_contest"]) - 1),
-        "over best known, %": 100 * (plan.cost / best - 1),
-        "XLA over best known, %": 100 * (float(known["xla_cost"]) / best - 1)
-        if known["xla_cost"]
-        else None,
-        "bound": plan.bound,
-        "bound over published, %": 100 * (plan.bound / published - 1),
-        "gap, %": 100 * plan.gap,
+        "rounds": row.evaluations,
+        "fits": row.feasible,
+        "cost": cost,
+        "over best contest, %": cost and 100 * (cost / known.contest - 1),
+        "over best known, %": cost and 100 * (cost / best - 1),
+        "XLA over best known, %": 100 * (known.xla / best - 1) if known.xla else None,
+        "bound": bound,
+        "bound over published, %": bound and 100 * (bound / known.bound - 1),
+        "gap, %": cost and bound and 100 * (1 - bound / cost),
     }
 
 
 def targets(rows: Sequence[Row]) -> list[Target]:
     """The figures asked of the solver."""
-    over = [row["over best known, %"] for row in rows]
+    inf = float("inf")
+    over = [row["over best known, %"] if row["fits"] else inf for row in rows]
     near = sum(value <= 0.5 for value in over)
-    better = sum(row["over best known, %"] < 0 for row in rows)
-    bounds = [row["bound over published, %"] for row in rows]
+    better = sum(value < 0 for value in over)
+    bounds = [row["bound over published, %"] if row["fits"] else -inf for row in rows]
     tight = sum(value >= -1 for value in bounds)
     count = f"of {len(rows)}"
     return [
@@ -70,19 +63,17 @@ def targets(rows: Sequence[Row]) -> list[Target]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("best", type=Path)
+    parser.add_argument("data", type=Path)
     parser.add_argument("--share", type=float, default=1.0, help="of the contest's limits")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
-    with options.best.open() as file:
-        published = {row["instance"]: row for row in csv.DictReader(file)}
-    rows = []
-    for path in sorted(options.folder.glob("*.json.gz")):
-        rows.append(measure(path, published[path.name.partition(".")[0]], options))
-        print(rows[-1], flush=True)
-    record("iopddl", {"instances": rows}, targets(rows), options=options)
+    table = []
+    runs = rows("iopddl", options.data, options.share, options.seed, options.threads)
+    for row, seconds in runs:
+        table.append(figures(row, seconds))
+        print(table[-1], flush=True)
+    record("iopddl", {"instances": table}, targets(table), options=options)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,19 @@
 // Binds the choice of a sharding for every op.
+#include <nanobind/stl/vector.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
+#include "bindings/interruption.h"
 #include "problem/check.h"
 #include "sharding/dominance.h"
 #include "sharding/solver.h"
+#include "sharding/stage_division.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -80,9 +85,152 @@ Numpy<int> strategies_of(const sharding::Solver& solver) {
   return to_numpy(std::move(strategies), {count});
 }
 
+bool ascends_to(const Array<int64_t, 1>& sums, size_t count, size_t last) {
+  return sums.size() == count && ascends(sums, last);
+}
+
+// Layers of a pipeline, which the division keeps.
+struct LayerArrays {
+  int64_t devices, most_replicas;
+  double memory, sync_seconds;
+  Array<int64_t, 1> tensor_degrees, data_degrees, first;
+  Array<double, 1> seconds, weight, batch_bytes, fixed_bytes;
+  Array<int64_t, 1> incident, neighbour, exchange;
+  Array<double, 1> exchange_seconds;
+  Array<uint8_t, 2> downsets;
+
+  void check_arrays() const {
+    const size_t layers = downsets.shape(1), options = seconds.size();
+    check(layers > 0 && downsets.shape(0) > 1,
+          "there must be layers, and downsets from none to all");
+    check(devices > 0 && devices <= 100000 && most_replicas > 0, "there must be devices");
+    check(tensor_degrees.size() > 0 && data_degrees.size() > 0 && data_degrees.data()[0] == 1,
+          "there must be degrees, and 1 among those of data");
+    for (const auto* degrees : {&tensor_degrees, &data_degrees})
+      for (size_t k = 0; k < degrees->size(); ++k)
+        check(
+            degrees->data()[k] > (k ? degrees->data()[k - 1] : 0) && degrees->data()[k] <= devices,
+            "degrees must ascend, and not exceed the devices");
+    check(ascends_to(first, tensor_degrees.size() * layers + 1, options) &&
+              weight.size() == options && batch_bytes.size() == options &&
+              fixed_bytes.size() == options,
+          "arrays over options differ in length");
+    check(ascends_to(incident, layers + 1, neighbour.size()) &&
+              ascends_to(exchange, options + 1, exchange_seconds.size()),
+          "arrays over neighbours differ in length");
+    for (size_t j = 0; j < neighbour.size(); ++j)
+      check(neighbour.data()[j] >= 0 && neighbour.data()[j] < static_cast<int64_t>(layers),
+            "a neighbour is no layer");
+    for (size_t g = 0; g < tensor_degrees.size(); ++g)
+      for (size_t v = 0; v < layers; ++v)
+        for (int64_t k = first.data()[g * layers + v]; k < first.data()[g * layers + v + 1]; ++k)
+          check(exchange.data()[k + 1] - exchange.data()[k] ==
+                    incident.data()[v + 1] - incident.data()[v],
+                "an option has seconds for each neighbour of its layer");
+  }
+  sharding::Layers arrays() const {
+    return {static_cast<int64_t>(downsets.shape(1)),
+            devices,
+            most_replicas,
+            memory,
+            sync_seconds,
+            view(tensor_degrees),
+            view(data_degrees),
+            view(first),
+            view(seconds),
+            view(weight),
+            view(batch_bytes),
+            view(fixed_bytes),
+            view(incident),
+            view(neighbour),
+            view(exchange),
+            view(exchange_seconds),
+            view(downsets)};
+  }
+};
+
+class StageDivision {
+ public:
+  using Outcome = sharding::StageDivision::Outcome;
+
+  explicit StageDivision(const LayerArrays& arrays) : arrays_(arrays), division_(checked(arrays)) {}
+
+  Outcome divide(double seconds, double time_limit) {
+    Interruption interruption;
+    const auto begin = Clock::now();
+    const auto stopped = [&] {
+      const auto now = Clock::now();
+      return interruption.heard(now) ||
+             std::chrono::duration<double>(now - begin).count() > time_limit;
+    };
+    Outcome outcome;
+    {
+      nb::gil_scoped_release released;
+      outcome = division_.divide(seconds, stopped);
+    }
+    interruption.raise();
+    return outcome;
+  }
+  const std::vector<sharding::Stage>& stages() const { return division_.stages(); }
+
+ private:
+  static sharding::Layers checked(const LayerArrays& arrays) {
+    arrays.check_arrays();
+    return arrays.arrays();
+  }
+  LayerArrays arrays_;
+  sharding::StageDivision division_;
+};
+
+void bind_stages(nb::module_& module) {
+  nb::class_<LayerArrays>(module, "LayerArrays",
+                          R"(n layers with o options and s downsets.
+
+devices: number of them.
+most_replicas: of all stages together.
+memory: bytes of a device.
+sync_seconds: for each byte of weights, in endlessly many replicas.
+tensor_degrees, data_degrees: degrees of parallelism, ascending.
+first: (degrees * n + 1,) options before each tensor degree and layer.
+seconds, weight, batch_bytes, fixed_bytes: (o,) of each option.
+incident: (n + 1,) neighbours before each layer.
+neighbour: their layers.
+exchange: (o + 1,) numbers in exchange_seconds before each option.
+exchange_seconds: of each option, with each neighbour of its layer.
+downsets: (s, n) 1 for the layers of each, by size, from none to all.)")
+      .def(nb::init<int64_t, int64_t, double, double, Array<int64_t, 1>, Array<int64_t, 1>,
+                    Array<int64_t, 1>, Array<double, 1>, Array<double, 1>, Array<double, 1>,
+                    Array<double, 1>, Array<int64_t, 1>, Array<int64_t, 1>, Array<int64_t, 1>,
+                    Array<double, 1>, Array<uint8_t, 2>>(),
+           nb::kw_only(), "devices"_a, "most_replicas"_a, "memory"_a, "sync_seconds"_a,
+           "tensor_degrees"_a, "data_degrees"_a, "first"_a, "seconds"_a, "weight"_a,
+           "batch_bytes"_a, "fixed_bytes"_a, "incident"_a, "neighbour"_a, "exchange"_a,
+           "exchange_seconds"_a, "downsets"_a);
+  nb::enum_<StageDivision::Outcome>(module, "DivisionOutcome", "The outcome of a division.")
+      .value("divided", StageDivision::Outcome::kDivided)
+      .value("impossible", StageDivision::Outcome::kImpossible)
+      .value("unknown", StageDivision::Outcome::kUnknown)
+      .value("stopped", StageDivision::Outcome::kStopped);
+  nb::class_<sharding::Stage>(module, "Stage", "A stage: a downset without the rest.")
+      .def_ro("downset", &sharding::Stage::downset)
+      .def_ro("rest", &sharding::Stage::rest)
+      .def_ro("tensor", &sharding::Stage::tensor)
+      .def_ro("data", &sharding::Stage::data)
+      .def_ro("options", &sharding::Stage::options);
+  nb::class_<StageDivision>(module, "StageDivision", "Divides layers into stages.")
+      .def(nb::init<const LayerArrays&>(), "arrays"_a)
+      .def("divide", &StageDivision::divide, "seconds"_a, nb::kw_only(), "time_limit"_a,
+           R"(Looks for stages of which none takes longer than `seconds`.
+
+`unknown` if none are known, but some may exist; `stopped` at the time limit.)")
+      .def("stages", &StageDivision::stages, nb::rv_policy::copy,
+           "The stages of the last division, the first one first.");
+}
+
 }  // namespace
 
 void bind_sharding(nb::module_& module) {
+  bind_stages(module);
   nb::class_<ShardingArrays>(module, "ShardingArrays",
                              R"(A problem of n ops with s strategies and e edges.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from situate.bench.run import Runs
+from situate.bench.run import LimitShare, Runs
 from situate.cli.bench import bench_runs
 from situate.cli.bench_options import BenchOptions
 from situate.data import graph_json
@@ -102,3 +102,15 @@ def test_both_pictures_are_drawn(situate, folder, pair):
     assert run.status == 0, run.err
     assert Path("profile.svg").is_file()
     assert Path("gaps.svg").is_file()
+
+
+# Time limits are seconds, or shares of an instance's own.
+def test_a_time_limit_may_be_a_share_of_the_published_one():
+    options = BenchOptions(methods="auto", time_limits="2,0.5x", threads=1)
+    assert bench_runs([FAMILY], options).time_limits == [2.0, LimitShare(0.5)]
+
+
+def test_a_share_of_a_limit_that_no_one_published_is_refused(situate):
+    run = situate("bench", FAMILY, "--methods", "heft", "--time-limits", "1x", "--instances", "1")
+    assert run.status == 2
+    assert "has no published time limit: give --time-limits in seconds" in run.err

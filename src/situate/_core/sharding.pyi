@@ -1,10 +1,75 @@
 """A sharding for every op, with lower bounds."""
 
+import enum
 from typing import Annotated
 
 import numpy
 from numpy.typing import NDArray
 
+
+class LayerArrays:
+    """
+    n layers with o options and s downsets.
+
+    devices: number of them.
+    most_replicas: of all stages together.
+    memory: bytes of a device.
+    sync_seconds: for each byte of weights, in endlessly many replicas.
+    tensor_degrees, data_degrees: degrees of parallelism, ascending.
+    first: (degrees * n + 1,) options before each tensor degree and layer.
+    seconds, weight, batch_bytes, fixed_bytes: (o,) of each option.
+    incident: (n + 1,) neighbours before each layer.
+    neighbour: their layers.
+    exchange: (o + 1,) numbers in exchange_seconds before each option.
+    exchange_seconds: of each option, with each neighbour of its layer.
+    downsets: (s, n) 1 for the layers of each, by size, from none to all.
+    """
+
+    def __init__(self, *, devices: int, most_replicas: int, memory: float, sync_seconds: float, tensor_degrees: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], data_degrees: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], first: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], seconds: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], batch_bytes: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], fixed_bytes: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], incident: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], neighbour: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], exchange: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], exchange_seconds: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], downsets: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
+class DivisionOutcome(enum.Enum):
+    """The outcome of a division."""
+
+    divided = 0
+
+    impossible = 1
+
+    unknown = 2
+
+    stopped = 3
+
+class Stage:
+    """A stage: a downset without the rest."""
+
+    @property
+    def downset(self) -> int: ...
+
+    @property
+    def rest(self) -> int: ...
+
+    @property
+    def tensor(self) -> int: ...
+
+    @property
+    def data(self) -> int: ...
+
+    @property
+    def options(self) -> list[int]: ...
+
+class StageDivision:
+    """Divides layers into stages."""
+
+    def __init__(self, arrays: LayerArrays) -> None: ...
+
+    def divide(self, seconds: float, *, time_limit: float) -> DivisionOutcome:
+        """
+        Looks for stages of which none takes longer than `seconds`.
+
+        `unknown` if none are known, but some may exist; `stopped` at the time limit.
+        """
+
+    def stages(self) -> list[Stage]:
+        """The stages of the last division, the first one first."""
 
 class ShardingArrays:
     """

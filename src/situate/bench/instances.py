@@ -9,8 +9,11 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import structs
 
+from situate.bench.shardings import AnySharding, sharding_hash
 from situate.data.problem import Problem
 from situate.data.rules import Rules
+
+AnyProblem = Problem | AnySharding
 
 
 @dataclass(frozen=True)
@@ -36,19 +39,23 @@ class Instance:
         family, name: together they identify the instance.
         make: builds the problem; raises SituateError if that is not possible.
         reference: its published value, if any.
+        time_limit: seconds that its publisher gives a solver, if any.
     """
 
     family: str
     name: str
-    make: Callable[[], Problem]
+    make: Callable[[], AnyProblem]
     reference: ReferenceValue | None = None
+    time_limit: float | None = None
 
 
-def problem_hash(problem: Problem) -> str:
+def problem_hash(problem: AnyProblem) -> str:
     """SHA-256 in hexadecimal of graph, cluster, objective, measured costs and the rules' settings.
 
-    The values of plans depend on nothing else.
+    The values of plans depend on nothing else. Of a sharding problem it is that of its content.
     """
+    if not isinstance(problem, Problem):
+        return sharding_hash(problem)
     costs = problem.costs.hash if problem.costs else ""
     settings = _settings(problem.rules)
     content = (problem.graph.hash, problem.cluster.hash, settings, problem.objective, costs)

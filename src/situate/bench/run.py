@@ -10,10 +10,11 @@ from itertools import pairwise, product, takewhile
 from pathlib import Path
 
 from situate.bench.best_known import BestKnown, Entry, Finding
-from situate.bench.instances import Instance, problem_hash
+from situate.bench.instances import AnyProblem, Instance, problem_hash
 from situate.bench.peers import PEERS
 from situate.bench.provenance import now, provenance
 from situate.bench.rows import Key, Row, RowFile
+from situate.bench.shardings import ShardingOutcome, size, solve_sharding_problem
 from situate.data.cluster import Cluster
 from situate.data.graph import Graph, Op
 from situate.data.problem import Problem
@@ -37,12 +38,16 @@ def check_contenders(names: list[str]) -> None:
             PEERS[name].check()
 
 
-def solve_with(problem: Problem, name: str, time_limit: float, seed: int, threads: int) -> Result:
+def solve_with(
+    problem: AnyProblem, name: str, time_limit: float, seed: int, threads: int
+) -> Result | ShardingOutcome:
     """The best plan of a method or a peer.
 
     Raises:
         SituateError: it does not apply to the problem, or finds no plan.
     """
+    if not isinstance(problem, Problem):
+        return solve_sharding_problem(problem, name, time_limit, seed, threads)
     method = PEERS[name].solve if name in PEERS else solve
     return method(problem, name, time_limit=time_limit, seed=seed, threads=threads)
 
@@ -55,17 +60,33 @@ WARM_UP = 0.05
 
 
 @dataclass(frozen=True)
+class LimitShare:
+    """A time limit as a multiple of the one that an instance's publisher gives."""
+
+    factor: float
+
+    def seconds(self, instance: Instance) -> float:
+        """
+        Raises:
+            SituateError: the instance has no limit of its own.
+        """
+        if instance.time_limit is None:
+            raise SituateError("has no published time limit: give --time-limits in seconds")
+        return self.factor * instance.time_limit
+
+
+@dataclass(frozen=True)
 class Runs:
     """Every method on every instance, with every time limit and seed.
 
     Attributes:
-        time_limits: seconds.
+        time_limits: seconds, or multiples of the instances' own.
         threads: of each run.
     """
 
     instances: Sequence[Instance]
     methods: Sequence[str]
-    time_limits: Sequence[float]
+    time_limits: Sequence[float | LimitShare]
     seeds: Sequence[int]
     threads: int
 
@@ -117,9 +138,10 @@ class Bench:
         for instance in runs.instances:
             with _error_prefix(instance):
                 problem = instance.make()
+                limits = [_seconds(limit, instance) for limit in runs.time_limits]
             name = problem_hash(problem)
             self._publish(instance, name)
-            for limit, seed, method in product(runs.time_limits, runs.seeds, runs.methods):
+            for limit, seed, method in product(limits, runs.seeds, runs.methods):
                 yield _Run(instance, problem, name, method, limit, seed, runs.threads)
 
     def _publish(self, instance: Instance, name: str) -> None:
@@ -140,6 +162,10 @@ class Bench:
             self.best_known.write(self._table)
 
 
+def _seconds(limit: float | LimitShare, instance: Instance) -> float:
+    return limit.seconds(instance) if isinstance(limit, LimitShare) else limit
+
+
 @contextmanager
 def _error_prefix(instance: Instance, method: str = "") -> Iterator[None]:
     """Prefix errors with the names of the instance and the method."""
@@ -155,7 +181,7 @@ class _Run:
     """One method on one instance; `name` is the problem's hash."""
 
     instance: Instance
-    problem: Problem
+    problem: AnyProblem
     name: str
     method: str
     time_limit: float
@@ -168,7 +194,7 @@ class _Run:
         program = provenance().program
         return (self.name, self.method, self.time_limit, self.seed, self.threads, program)
 
-    def outcome(self) -> tuple[Result | None, str]:
+    def outcome(self) -> tuple[Result | ShardingOutcome | None, str]:
         """The result, or None and the reason."""
         try:
             result = solve_with(self.problem, self.method, self.time_limit, self.seed, self.threads)
@@ -178,25 +204,36 @@ class _Run:
             return None, str(error)
         return result, ""
 
-    def verify(self, result: Result | None) -> None:
-        """
+    def verify(self, result: Result | ShardingOutcome | None) -> None:
+        """Costs of shardings are computed apart from their solvers anyway.
+
         Raises:
             SituateError: `Schedule.verify` rejects the plan.
         """
-        if result is not None and math.isfinite(result.value):
+        if not isinstance(result, Result) or not isinstance(self.problem, Problem):
+            return
+        if math.isfinite(result.value):
             with _error_prefix(self.instance, self.method):
                 result.schedule.verify(self.problem, allow_overflow=True)
 
-    def row(self, result: Result | None, refused: str) -> Row:
+    def _size(self) -> tuple[int, int, str]:
+        """Ops, devices and objective."""
+        problem = self.problem
+        if isinstance(problem, Problem):
+            return problem.n, problem.d, problem.objective
+        return size(problem)
+
+    def row(self, result: Result | ShardingOutcome | None, refused: str) -> Row:
         """The row of an outcome."""
+        ops, devices, objective = self._size()
         has_plan = result is not None and math.isfinite(result.value)
         return Row(
             family=self.instance.family,
             instance=self.instance.name,
             problem=self.name,
-            ops=self.problem.n,
-            devices=self.problem.d,
-            objective=self.problem.objective,
+            ops=ops,
+            devices=devices,
+            objective=objective,
             method=self.method,
             time_limit=self.time_limit,
             seed=self.seed,
@@ -223,7 +260,7 @@ def _finding(row: Row, value: float | None) -> Finding | None:
     )
 
 
-def _improvements(result: Result) -> list[tuple[float, float]]:
+def _improvements(result: Result | ShardingOutcome) -> list[tuple[float, float]]:
     """Seconds and values of the last improvements, each better than the one before.
 
     Earlier steps of the history are infeasible.

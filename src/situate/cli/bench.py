@@ -18,7 +18,7 @@ from situate.bench.instances import Instance
 from situate.bench.pictures import draw_gaps, draw_profiles
 from situate.bench.provenance import now, provenance
 from situate.bench.rows import Row, RowFile
-from situate.bench.run import Bench, Runs, check_contenders, warm_up
+from situate.bench.run import Bench, LimitShare, Runs, check_contenders, warm_up
 from situate.bench.tables import RowGap, group_rows, means, row_gaps
 from situate.cli.answer import print_json, print_table
 from situate.cli.bench_options import BenchOptions, BenchOutputs
@@ -181,11 +181,15 @@ def _names(option: str, text: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _limit(text: str) -> float:
+def _limit(text: str) -> float | LimitShare:
+    """Seconds, or with an `x` a multiple of the limits that publishers give."""
     try:
-        seconds = float(text)
+        number = float(text.removesuffix("x"))
     except ValueError:
-        seconds = math.nan
-    if not (math.isfinite(seconds) and seconds > 0):
-        raise SituateError(f"--time-limits: must be seconds above zero, got {text!r}")
-    return seconds
+        number = math.nan
+    if not (math.isfinite(number) and number > 0):
+        raise SituateError(
+            f"--time-limits: must be seconds above zero, got {text!r}; 0.5x is half of an "
+            "instance's published limit"
+        )
+    return LimitShare(number) if text.endswith("x") else number

@@ -34,7 +34,12 @@ class BenchOptions:
         ),
     ] = "auto,heft,etf,brkga"
     time_limits: Annotated[
-        str, typer.Option(metavar="A,B,C", help="Seconds that each run may take.")
+        str,
+        typer.Option(
+            metavar="A,B,C",
+            help="Seconds that each run may take, or 0.5x for half of an instance's published "
+            "limit.",
+        ),
     ] = "1"
     seeds: Annotated[
         int, typer.Option(min=1, max=1000, help="Number of runs, with seeds from 0 on.")

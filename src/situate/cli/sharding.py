@@ -13,7 +13,7 @@ from situate.cli.outputs import check_outputs
 from situate.cli.terminal import INFEASIBLE, note, working
 from situate.files.atomic import write_bytes
 from situate.files.strict_json import json_bytes
-from situate.report.sharding import sharding_figures, sharding_table
+from situate.report.sharding.strategies import sharding_figures, sharding_table
 from situate.sharding import ShardingPlan, ShardingProblem, read_sharding_problem, solve_sharding
 
 if TYPE_CHECKING:

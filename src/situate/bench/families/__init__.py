@@ -10,7 +10,9 @@ from types import MappingProxyType
 from situate.bench.families import (
     dnn_partitioning,
     doppler,
+    iopddl,
     pipelines,
+    piper,
     regal,
     stg,
     unequal,
@@ -117,6 +119,18 @@ _ALL = (
         "dnn-partitioning: steps in which a device runs its ops as one call",
         dnn_partitioning.latency,
         "dnn-partitioning",
+    ),
+    Family(
+        "iopddl",
+        "the ASPLOS 2025 contest on sharding: costs, the best of contest and later runs published",
+        iopddl.instances,
+        "iopddl",
+    ),
+    Family(
+        "piper",
+        "Piper's BERT-32 on 8 to 2,048 devices: seconds per micro-batch, Piper's own published",
+        piper.instances,
+        "piper",
     ),
 )
 

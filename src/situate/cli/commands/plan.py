@@ -30,7 +30,8 @@ def plan(
     """Decide which device runs each op, and in which order.
 
     A problem of the contest IOPDDL, one strategy for each op, takes the options --time-limit,
-    --evaluations (rounds), --seed, --threads, --out and --json.
+    --evaluations (rounds), --seed, --threads, --out and --json. A problem of Piper, stages of
+    layers with their degrees of parallelism, takes --time-limit, --out and --json.
 
     A language model (GGUF, config.json) is planned for a request: its options are those from
     --quant to --draft, and its objectives request, decode, prefill and context. With --layout, a
@@ -50,11 +51,12 @@ def plan(
     from situate.cli.outputs import draw_curves, write_outputs, write_report
     from situate.cli.search import interruptible, resumption
     from situate.cli.sharding import plan_sharding
+    from situate.cli.stages import plan_stages
     from situate.cli.step import print_slice_summary, read_step, run_step, whole_problem
     from situate.cli.terminal import BAD_INPUT, note
     from situate.report.slices.choice import slicing_text
     from situate.report.view.plan_report import PlanReport
-    from situate.sharding import is_sharding_problem
+    from situate.sharding import is_sharding_problem, is_stage_problem
 
     if language.layout is not None:
         return plan_training(call, model, problem, language.layout, outputs)
@@ -62,6 +64,8 @@ def plan(
         return plan_language_model(call, model, problem, language, outputs)
     if is_sharding_problem(model):
         return plan_sharding(call, model, budget, outputs)
+    if is_stage_problem(model):
+        return plan_stages(call, model, budget, outputs)
     language.refuse()
     check_method(method)
     learning.check([method], problem.objective)

@@ -7,7 +7,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from situate.report.sharding import sharding_figures, sharding_table
+from situate.report.sharding.strategies import sharding_figures, sharding_table
 from situate.sharding import solve_sharding
 from tests.sharding.problems import random_problem
 

@@ -1,0 +1,1 @@
+"""Plans of sharding problems for the terminal."""
