@@ -8,6 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from situate.runtime.model_state import rounded_moments  # noqa: E402
 from situate.runtime.model_state.optimizers import default_optimizer  # noqa: E402
 from situate.runtime.model_state.rounded_moments import (  # noqa: E402
     AdamW8bit,
@@ -89,3 +90,15 @@ def test_its_state_can_be_saved_and_loaded() -> None:
     assert torch.equal(
         one.state[parameter]["exp_avg_scale"], other.state[parameter]["exp_avg_scale"]
     )
+
+
+def test_the_numbers_of_codes_do_not_depend_on_the_default_type() -> None:
+    codes, scale = torch.arange(256, dtype=torch.uint8), torch.ones(1)
+    before = dequantized(codes, scale, signed=True)
+    rounded_moments._code_values.cache_clear()
+    torch.set_default_dtype(torch.float64)
+    try:
+        after = dequantized(codes, scale, signed=True)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert torch.equal(before, after)

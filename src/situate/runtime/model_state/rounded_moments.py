@@ -137,7 +137,7 @@ def _code_values(signed: bool) -> torch.Tensor:
     values = [0.0, 1.0]
     for decade in range(7):
         count = 2 ** (decade if signed else decade + 1)
-        limits = torch.linspace(0.1, 1, count + 1)
+        limits = torch.linspace(0.1, 1, count + 1, dtype=torch.float32, device="cpu")
         magnitudes = (10 ** (decade - 6)) * ((limits[:-1] + limits[1:]) / 2)
         values += magnitudes.tolist()
         values += (-magnitudes).tolist() if signed else []
