@@ -11,9 +11,7 @@ from situate.errors import SituateError
 @pytest.mark.parametrize("kind", OPTIMIZERS)
 @pytest.mark.parametrize("clip", [None, 0.25, 1.0, 1e-30])
 @pytest.mark.parametrize("recipe", [None, "megatron", "pure"])
-def test_a_rule_is_read_as_it_is_written(
-    kind: str, clip: float | None, recipe: str | None
-) -> None:
+def test_a_rule_is_read_as_it_is_written(kind: str, clip: float | None, recipe: str | None) -> None:
     rule = UpdateRule(kind, clip, RECIPES[recipe] if recipe else None)
     assert update_rule(str(rule)) == rule
 

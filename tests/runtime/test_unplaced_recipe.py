@@ -92,11 +92,15 @@ def to_8bit(moment: Tensor, name: str) -> Tensor:
     """The nearest of 256 numbers in each block of 256, found by comparison with all of them."""
     if moment.numel() < 4096:
         return moment
-    limits = [
+    decades = [
         (10.0 ** (decade - 6), torch.linspace(0.1, 1, 2 ** (decade + (name == "exp_avg_sq")) + 1))
         for decade in range(7)
     ]
-    magnitudes = [m for unit, l in limits for m in (unit * ((l[:-1] + l[1:]) / 2)).tolist()]
+    magnitudes = [
+        magnitude
+        for unit, limits in decades
+        for magnitude in (unit * ((limits[:-1] + limits[1:]) / 2)).tolist()
+    ]
     signed = [-m for m in magnitudes] if name == "exp_avg" else []
     # Falling, because of two equally near numbers torchao takes the larger.
     values = torch.tensor(sorted([*magnitudes, *signed, 0.0, 1.0], reverse=True))
@@ -183,8 +187,8 @@ def compare_with(text: str, make: Any, loop: Loop, parts: int, devices: int = 1)
     slices = Slices((1,) * parts) if parts > 1 else None
     program = capture_program(model, inputs, loss, optimizer=text, slices=slices)
     optimizer = make(list(other.parameters()))
-    kind = update_rule(text).kind
-    with step_of(program, model, default_optimizer(kind, list(model.parameters())), devices) as step:
+    own = default_optimizer(update_rule(text).kind, list(model.parameters()))
+    with step_of(program, model, own, devices) as step:
         for _ in range(STEPS):
             assert torch.equal(step(*inputs), loop(other, inputs, optimizer, parts))
     assert_same(state(model), state(other))

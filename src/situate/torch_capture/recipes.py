@@ -1,7 +1,7 @@
 """Recipes of mixed precision in a captured step.
 
-The step is that of the model in bfloat16. If it has masters, the parameters and buffers are float32,
-the step casts them where the passes begin to read them, and gradients and new buffers back.
+The step is that of the model in bfloat16. If it has masters, parameters and buffers are float32.
+The step casts them where the passes begin to read them, and casts gradients and new buffers back.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ def _float32_names(model: torch.nn.Module, recipe: Recipe) -> Iterator[str]:
         if parameter.dtype is torch.float32:
             yield name
         elif parameter.requires_grad:
+            dtype = str(parameter.dtype).removeprefix("torch.")
             raise SituateError(
-                f"recipe {recipe.name}: parameter {name!r} is "
-                f"{str(parameter.dtype).removeprefix('torch.')}, and masters are float32: build the "
-                "model in float32, or use recipe=pure"
+                f"recipe {recipe.name}: parameter {name!r} is {dtype}, and masters are float32: "
+                "build the model in float32, or use recipe=pure"
             )
     for name, buffer in model.named_buffers(remove_duplicate=False):
         if buffer.dtype is torch.float32:

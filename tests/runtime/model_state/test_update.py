@@ -124,5 +124,8 @@ def test_without_copies_it_is_the_same_update() -> None:
 
 def test_pieces_are_for_the_caches_of_cpus() -> None:
     assert updates._size(torch.empty(2 * PIECE_ELEMENTS), whole=False) == PIECE_ELEMENTS
-    assert updates._size(torch.empty(2 * PIECE_ELEMENTS, device="meta"), whole=False) == 2 * PIECE_ELEMENTS
+    assert (
+        updates._size(torch.empty(2 * PIECE_ELEMENTS, device="meta"), whole=False)
+        == 2 * PIECE_ELEMENTS
+    )
     assert updates._size(torch.empty(0, device="meta"), whole=False) == 1

@@ -31,7 +31,7 @@ class AdamWBf16(torch.optim.AdamW):
     kind = "adamw-bf16"
 
     @torch.no_grad()
-    def step(self, closure: Any = None) -> Any:  # type: ignore[override]
+    def step(self, closure: Any = None) -> Any:
         """Update all parameters with a gradient."""
         from situate.runtime.model_state.optimizers import hyperparameters, owner_types
         from situate.runtime.model_state.update import APPLY

@@ -172,8 +172,16 @@ def _adafactor(
     options = {name: hyperparameters[name] for name in names}
     eps1, eps2 = hyperparameters["eps"]
     adafactor(
-        [parameter], [gradient], [row], [column], [variance], [count], False,
-        eps1=eps1, eps2=eps2, **options,
+        [parameter],
+        [gradient],
+        [row],
+        [column],
+        [variance],
+        [count],
+        False,
+        eps1=eps1,
+        eps2=eps2,
+        **options,
     )
 
 
