@@ -254,7 +254,7 @@ def price_figures(price: Price) -> dict[str, Any]:
     names = ("dp", "tp", "cp", "ep", "etp", "pp", "vp", "micro", "count", "zero", "shard", "sp")
     return {
         "layout": str(layout),
-        "degrees": {name: getattr(layout, name) for name in (*names, "recompute", "offload")},
+        "degrees": {name: getattr(layout, name) for name in (*names, "recompute", "offload", "zero_bubble")},
         "batch": layout.batch,
         "sequence": price.run.sequence,
         "recipe": price.run.recipe.name,
