@@ -252,9 +252,10 @@ def price_figures(price: Price) -> dict[str, Any]:
     """A price as plain values: seconds, bytes, tokens/s."""
     layout = price.run.layout
     names = ("dp", "tp", "cp", "ep", "etp", "pp", "vp", "micro", "count", "zero", "shard", "sp")
+    names += ("recompute", "offload", "zero_bubble")
     return {
         "layout": str(layout),
-        "degrees": {name: getattr(layout, name) for name in (*names, "recompute", "offload", "zero_bubble")},
+        "degrees": {name: getattr(layout, name) for name in names},
         "batch": layout.batch,
         "sequence": price.run.sequence,
         "recipe": price.run.recipe.name,

@@ -15,7 +15,6 @@ from situate.language.training.layout import Layout, Run, group_size
 from situate.language.training.machine import Machine
 from situate.language.training.transformer import Transformer
 
-
 TITAN_CHUNKS = 2
 """Chunks of a stage in torchtitan's interleaved pipelines, where a flag does not say the layers."""
 
@@ -148,8 +147,9 @@ def _layers_per_stage(model: Transformer, layout: Layout) -> list[str]:
     """
     if layout.vp == TITAN_CHUNKS:
         return []
+    layers = model.layers // (layout.pp * layout.vp)
     return [
-        f"--parallelism.pipeline_parallel_layers_per_stage {model.layers // layout.pp // layout.vp}",
+        f"--parallelism.pipeline_parallel_layers_per_stage {layers}",
         "--parallelism.pipeline_parallel_first_stage_less_layers 0",
         "--parallelism.pipeline_parallel_last_stage_less_layers 0",
     ]
