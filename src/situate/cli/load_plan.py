@@ -24,8 +24,8 @@ from situate.runtime.programs.program import capture_program
 from situate.runtime.step import PlacedStep
 from situate.torch_capture import INFERENCE, check_installed
 from situate.torch_capture.patches.named_devices import NamedDevices
-from situate.torch_capture.recipes import cast_model
 from situate.torch_capture.refusals.errors import explained
+from situate.torch_capture.updates.recipes import cast_model
 
 if TYPE_CHECKING:
     import torch

@@ -20,7 +20,7 @@ from situate.torch_capture.build import Build, build_real
 from situate.torch_capture.cache import keep
 from situate.torch_capture.function import current_directory, find_function
 from situate.torch_capture.patches.named_devices import NamedDevices
-from situate.torch_capture.recipes import cast_model
+from situate.torch_capture.updates.recipes import cast_model
 from situate.zoo.loading import network_key
 from situate.zoo.networks import network
 

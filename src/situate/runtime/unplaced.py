@@ -11,12 +11,12 @@ from situate.data.slices import Slices
 from situate.data.update_rule import Recipe
 from situate.runtime.lockstep import Lockstep, SliceRun, batch_norm_over_slices
 from situate.runtime.memory import aligned_alike
+from situate.runtime.model_state.working_model import WorkingModel
 from situate.runtime.programs.seeds import kept_generator, seeded_draws
-from situate.runtime.unplaced_recipe import WorkingModel
 from situate.torch_capture.build import from_real, set_mode
-from situate.torch_capture.recipes import under_recipe
 from situate.torch_capture.slices.cut import cut_inputs
 from situate.torch_capture.trees import flatten
+from situate.torch_capture.updates.recipes import under_recipe
 
 if TYPE_CHECKING:
     import torch

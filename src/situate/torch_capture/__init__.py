@@ -29,13 +29,13 @@ from situate.torch_capture.cuts.writer import FakeResults
 from situate.torch_capture.function import current_directory, find_function
 from situate.torch_capture.graph import to_graph
 from situate.torch_capture.ops import WorkTable
-from situate.torch_capture.recipes import under_recipe
 from situate.torch_capture.recompute import recomputed
 from situate.torch_capture.refusals.errors import explained, quiet
 from situate.torch_capture.slices import sliced
 from situate.torch_capture.slices.cut import batch_of
 from situate.torch_capture.slices.traces import Traces
 from situate.torch_capture.tracing import Trace, copied, joint
+from situate.torch_capture.updates.recipes import under_recipe
 
 if TYPE_CHECKING:
     import torch

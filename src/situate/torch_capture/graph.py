@@ -14,7 +14,6 @@ from situate.readers.dataflow import unique
 from situate.torch_capture import buffers, cost
 from situate.torch_capture.flow import Storage, flow, keep_apart
 from situate.torch_capture.garbage import without_collection
-from situate.torch_capture.gradient_clipping import clip_gradients
 from situate.torch_capture.names import AFTER
 from situate.torch_capture.ops import (
     AT,
@@ -26,8 +25,9 @@ from situate.torch_capture.ops import (
     sources,
     updates,
 )
-from situate.torch_capture.recipes import hold_masters
 from situate.torch_capture.tracing import Trace
+from situate.torch_capture.updates.gradient_clipping import clip_gradients
+from situate.torch_capture.updates.recipes import hold_masters
 
 
 @without_collection()

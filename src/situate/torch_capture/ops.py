@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from situate.data.graph import Op
-from situate.data.optimizer_state import state_bytes
 from situate.data.update_rule import OPTIMIZERS
 from situate.errors import SituateError
 from situate.torch_capture import buffers, cost, names, signature
 from situate.torch_capture.buffers import Folded
 from situate.torch_capture.flow import Flow, Storage
 from situate.torch_capture.tracing import Trace
+from situate.torch_capture.updates.optimizer_state import state_bytes
 from situate.torch_capture.value_keys import ValueKeys
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from situate.data.optimizer_state import state_tensors  # noqa: E402
 from situate.data.update_rule import OPTIMIZERS  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from situate.runtime.model_state.optimizers import (  # noqa: E402
@@ -19,6 +18,7 @@ from situate.runtime.model_state.optimizers import (  # noqa: E402
     kind_of,
     owner_types,
 )
+from situate.torch_capture.updates.optimizer_state import state_tensors  # noqa: E402
 
 optim = torch.optim
 

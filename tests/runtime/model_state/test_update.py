@@ -9,7 +9,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from situate.data.optimizer_state import BLOCK  # noqa: E402
 from situate.data.update_rule import OPTIMIZERS, WHOLE  # noqa: E402
 from situate.runtime.model_state import update as updates  # noqa: E402
 from situate.runtime.model_state.optimizers import (  # noqa: E402
@@ -18,6 +17,7 @@ from situate.runtime.model_state.optimizers import (  # noqa: E402
     kind_of,
 )
 from situate.runtime.model_state.update import PIECE_ELEMENTS, Update  # noqa: E402
+from situate.torch_capture.updates.optimizer_state import BLOCK  # noqa: E402
 from tests.runtime.model_state.entries import contents, entry, same  # noqa: E402
 
 SGD, Adam, AdamW = torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW

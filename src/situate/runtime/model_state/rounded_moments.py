@@ -9,13 +9,14 @@ Codes, scales and their rounding are those of torchao (`torchao/optim/quant_util
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 import torch
 
-from situate.data.optimizer_state import BLOCK, state_tensors
+from situate.runtime.model_state.adam import update_adamw
+from situate.torch_capture.updates.optimizer_state import BLOCK, state_tensors
 
 Tensors = Sequence[torch.Tensor]
 Update = Callable[[Tensors, torch.Tensor], None]
@@ -33,19 +34,23 @@ class AdamWBf16(torch.optim.AdamW):
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
         """Update all parameters with a gradient."""
-        from situate.runtime.model_state.optimizers import hyperparameters, owner_types
-        from situate.runtime.model_state.update import APPLY
-
         loss = None if closure is None else closure()
-        for group, settings in zip(self.param_groups, hyperparameters(self), strict=True):
+        for group in self.param_groups:
             for parameter in group["params"]:
                 if parameter.grad is not None:
-                    state = self._state_of(parameter)
-                    moments = [value for name, value in state.items() if name != "step"]
-                    apply = APPLY[self.kind]
-                    parts = [parameter, *moments]
-                    apply(parts, parameter.grad, state["step"], owner_types(settings))
+                    self._update(parameter, group)
         return loss
+
+    def _update(self, parameter: torch.Tensor, group: Mapping[str, Any]) -> None:
+        state = self._state_of(parameter)
+        parts = state_tensors(self.kind, tuple(parameter.shape))
+        moments = [state[part.name] for part in parts]
+
+        def update(wide: Tensors, gradient: torch.Tensor) -> None:
+            update_adamw(wide, gradient, state["step"], group)
+
+        assert parameter.grad is not None
+        update_rounded([parameter, *moments], parameter.grad, update)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Load a state; its tensors keep their types, which PyTorch would change to the

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from situate.data.optimizer_state import state_tensors
 from situate.runtime.memory import Layout, Place, extent
 from situate.runtime.programs.placed import PlacedProgram
+from situate.torch_capture.updates.optimizer_state import state_tensors
 
 if TYPE_CHECKING:
     import torch

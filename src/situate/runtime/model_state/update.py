@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from situate.data.optimizer_state import state_tensors
 from situate.data.update_rule import WHOLE
+from situate.runtime.model_state.adam import update_adam, update_adamw
 from situate.runtime.model_state.optimizers import Hyperparameters, owner_types
 from situate.runtime.model_state.state import Entry, rows
+from situate.torch_capture.updates.optimizer_state import state_tensors
 
 if TYPE_CHECKING:
     import torch
@@ -126,37 +127,13 @@ def _sgd(
     count += 1
 
 
-def _adam(
-    parts: Tensors, gradient: torch.Tensor, count: torch.Tensor, hyperparameters: Hyperparameters
-) -> None:
-    from torch.optim.adam import adam
-
-    parameter, average, square = ([part] for part in parts)
-    adam(parameter, [gradient], average, square, [], [count], **_adam_options(hyperparameters))
-
-
-def _adamw(
-    parts: Tensors, gradient: torch.Tensor, count: torch.Tensor, hyperparameters: Hyperparameters
-) -> None:
-    from torch.optim.adamw import adamw
-
-    parameter, average, square = ([part] for part in parts)
-    adamw(parameter, [gradient], average, square, [], [count], **_adam_options(hyperparameters))
-
-
-def _adam_options(hyperparameters: Hyperparameters) -> Hyperparameters:
-    beta1, beta2 = hyperparameters["betas"]
-    options = {name: hyperparameters[name] for name in ("lr", "weight_decay", "eps", "maximize")}
-    return {"foreach": False, "amsgrad": False, "beta1": beta1, "beta2": beta2, **options}
-
-
 def _rounded_adamw(
     parts: Tensors, gradient: torch.Tensor, count: torch.Tensor, hyperparameters: Hyperparameters
 ) -> None:
     from situate.runtime.model_state.rounded_moments import update_rounded
 
     def update(wide: Tensors, wide_gradient: torch.Tensor) -> None:
-        _adamw(wide, wide_gradient, count, hyperparameters)
+        update_adamw(wide, wide_gradient, count, hyperparameters)
 
     update_rounded(parts, gradient, update)
 
@@ -188,8 +165,8 @@ def _adafactor(
 APPLY: dict[str, Apply] = {
     "sgd": _sgd,
     "momentum": _sgd,
-    "adam": _adam,
-    "adamw": _adamw,
+    "adam": update_adam,
+    "adamw": update_adamw,
     "adamw-bf16": _rounded_adamw,
     "adamw8bit": _rounded_adamw,
     "adafactor": _adafactor,

@@ -19,10 +19,10 @@ from situate.torch_capture.graph import assemble, drafts, to_step
 from situate.torch_capture.names import AGAIN, DRAW, path
 from situate.torch_capture.ops import Step
 from situate.torch_capture.patches.named_devices import NamedDevices
-from situate.torch_capture.recipes import check_cast, under_recipe
 from situate.torch_capture.refusals.errors import explained, quiet
 from situate.torch_capture.slices.traces import Traces
 from situate.torch_capture.tracing import Trace
+from situate.torch_capture.updates.recipes import check_cast, under_recipe
 
 if TYPE_CHECKING:
     import torch

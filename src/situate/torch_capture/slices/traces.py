@@ -12,10 +12,10 @@ import msgspec
 from situate.data.slices import Reduction, Slices
 from situate.errors import SituateError
 from situate.torch_capture.build import FakeStep
-from situate.torch_capture.recipes import sum_in_float32
 from situate.torch_capture.slices.cut import Cut, batch_of, cut_inputs
 from situate.torch_capture.slices.witness import Witness, witness
 from situate.torch_capture.tracing import Trace, joint
+from situate.torch_capture.updates.recipes import sum_in_float32
 
 
 class Traces:

@@ -17,9 +17,9 @@ from torch.nn import functional as F  # noqa: E402
 from situate.data.slices import Slices  # noqa: E402
 from situate.data.update_rule import RECIPES, update_rule  # noqa: E402
 from situate.runtime.model_state.optimizers import default_optimizer  # noqa: E402
+from situate.runtime.model_state.working_model import WorkingModel  # noqa: E402
 from situate.runtime.programs.program import capture_program  # noqa: E402
 from situate.runtime.unplaced import UnplacedStep  # noqa: E402
-from situate.runtime.unplaced_recipe import WorkingModel  # noqa: E402
 from tests.runtime.steps import STEPS, assert_same, state, step_of  # noqa: E402
 
 HALVES = 2

@@ -8,9 +8,9 @@ torch = pytest.importorskip("torch")
 
 from situate.torch_capture.build import build_fake  # noqa: E402
 from situate.torch_capture.flow import described_outputs  # noqa: E402
-from situate.torch_capture.gradient_nodes import gradient_nodes, replace_gradients  # noqa: E402
 from situate.torch_capture.nodes import add_call  # noqa: E402
 from situate.torch_capture.tracing import Trace, joint  # noqa: E402
+from situate.torch_capture.updates.gradient_nodes import gradient_nodes, replace_gradients  # noqa: E402
 from tests.runtime.models import MODELS  # noqa: E402
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from situate.data.optimizer_state import is_8bit, state_bytes, state_tensors
+from situate.torch_capture.updates.optimizer_state import is_8bit, state_bytes, state_tensors
 
 
 @pytest.mark.parametrize(

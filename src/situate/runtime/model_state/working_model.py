@@ -6,7 +6,7 @@ import copy
 from typing import TYPE_CHECKING
 
 from situate.data.update_rule import Recipe
-from situate.torch_capture.recipes import cast_model
+from situate.torch_capture.updates.recipes import cast_model
 
 if TYPE_CHECKING:
     import torch

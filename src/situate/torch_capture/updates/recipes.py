@@ -15,10 +15,10 @@ from situate.errors import SituateError
 from situate.torch_capture import names
 from situate.torch_capture.build import FakeStep
 from situate.torch_capture.flow import described_outputs
-from situate.torch_capture.gradient_nodes import gradient_nodes, replace_gradients
 from situate.torch_capture.nodes import add_call, module_of
 from situate.torch_capture.refusals.unsupported import check_hooks
 from situate.torch_capture.tracing import Trace
+from situate.torch_capture.updates.gradient_nodes import gradient_nodes, replace_gradients
 
 if TYPE_CHECKING:
     import torch

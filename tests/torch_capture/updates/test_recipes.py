@@ -15,7 +15,8 @@ from situate.data.update_rule import RECIPES  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from situate.torch_capture import Captures, capture  # noqa: E402
 from situate.torch_capture.build import build_fake  # noqa: E402
-from situate.torch_capture.recipes import (  # noqa: E402
+from situate.torch_capture.tracing import joint  # noqa: E402
+from situate.torch_capture.updates.recipes import (  # noqa: E402
     autocast,
     cast_model,
     check_cast,
@@ -23,7 +24,6 @@ from situate.torch_capture.recipes import (  # noqa: E402
     sum_in_float32,
     under_recipe,
 )
-from situate.torch_capture.tracing import joint  # noqa: E402
 from tests.runtime.models import MODELS  # noqa: E402
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from situate.data.update_rule import CLIP
-from situate.torch_capture.gradient_nodes import gradient_nodes, replace_gradients
 from situate.torch_capture.names import path
 from situate.torch_capture.nodes import add_call, module_of
 from situate.torch_capture.tracing import Trace
+from situate.torch_capture.updates.gradient_nodes import gradient_nodes, replace_gradients
 
 if TYPE_CHECKING:
     import torch
