@@ -97,8 +97,10 @@ def legal_layouts(model: Transformer, run: Run, machine: Machine, batch: int) ->
             dp = machine.count // (tp * pp * cp)
             shards = _shards(machine, dp, tp * cp)
             rows += _with_micro(model, run, batch, (dp, tp, cp, pp), shards)
-    names = ("dp", "tp", "cp", "ep", "etp", "pp", "vp", "micro", "count", "zero", "shard", "sp")
-    names += ("recompute", "offload", "zero_bubble")
+    names = (
+        *("dp", "tp", "cp", "ep", "etp", "pp", "vp", "micro", "count", "zero", "shard", "sp"),
+        *("recompute", "offload", "zero_bubble"),
+    )
     columns = np.array(rows, np.int64).reshape(len(rows), len(names)).T
     return LayoutTable(dict(zip(names, columns, strict=True)))
 
