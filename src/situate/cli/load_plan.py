@@ -25,6 +25,7 @@ from situate.runtime.step import PlacedStep
 from situate.torch_capture import INFERENCE, check_installed
 from situate.torch_capture.patches.named_devices import NamedDevices
 from situate.torch_capture.refusals.errors import explained
+from situate.torch_capture.updates.recipes import cast_model
 
 if TYPE_CHECKING:
     import torch
@@ -100,6 +101,8 @@ def load_plan(
     devices = NamedDevices()
     with working(f"building {name}"), contextlib.redirect_stdout(sys.stderr):
         network, inputs, loss = _build(msgspec.structs.replace(file, graph=name), seed, devices)
+        if rule.recipe is not None and rule.recipe.casts_model:
+            cast_model(network)
     with working(f"capturing {name}"), contextlib.redirect_stdout(sys.stderr):
         program = capture_program(
             network,

@@ -131,8 +131,10 @@ def _optimizer(default: str) -> Any:
     return typer.Option(
         "--optimizer",
         metavar="KIND",
-        help="Update of a captured training step: sgd, momentum, adam or adamw; adamw:clip=1.0 "
-        f"first clips the gradients to a norm of 1. Default: {default}.",
+        help="Update of a captured training step: sgd, momentum, adam, adamw, adamw-bf16, "
+        "adamw8bit or adafactor; adamw:clip=1.0 first clips the gradients to a norm of 1, and "
+        "adamw:recipe=NAME trains in bfloat16: megatron, fsdp2, deepspeed, amp or pure. "
+        f"Default: {default}.",
     )
 
 

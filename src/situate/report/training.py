@@ -251,10 +251,13 @@ def shares_figures(row: Shares) -> dict[str, Any]:
 def price_figures(price: Price) -> dict[str, Any]:
     """A price as plain values: seconds, bytes, tokens/s."""
     layout = price.run.layout
-    names = ("dp", "tp", "cp", "ep", "etp", "pp", "vp", "micro", "count", "zero", "shard", "sp")
+    names = (
+        *("dp", "tp", "cp", "ep", "etp", "pp", "vp", "micro", "count", "zero", "shard", "sp"),
+        *("recompute", "offload", "zero_bubble"),
+    )
     return {
         "layout": str(layout),
-        "degrees": {name: getattr(layout, name) for name in (*names, "recompute", "offload")},
+        "degrees": {name: getattr(layout, name) for name in names},
         "batch": layout.batch,
         "sequence": price.run.sequence,
         "recipe": price.run.recipe.name,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from situate.data.slices import Slices
+from situate.data.update_rule import Recipe
 from situate.errors import SituateError
 from situate.runtime.measure import arguments, finite_loss
 from situate.runtime.memory import aligned_alike, misalignment
@@ -47,6 +48,7 @@ class UnplacedOptions:
 
     Attributes:
         clip: the largest norm of the gradients, as in the placed step.
+        recipe: of mixed precision, as in the placed step.
         named_devices: the devices that the step names, if any; the unplaced step runs on the CPU.
         slices: of the batch; the unplaced step runs them one by one and accumulates gradients.
         program: the captured step in parts; the unplaced step is then the loop of these parts.
@@ -56,6 +58,7 @@ class UnplacedOptions:
     named_devices: NamedDevices | None = None
     slices: Slices | None = None
     program: Program | None = None
+    recipe: Recipe | None = None
 
 
 PLAIN = UnplacedOptions()
@@ -270,6 +273,7 @@ def _reference(
         seed=seed,
         name=name,
         slices=options.slices,
+        recipe=options.recipe,
     )
 
 

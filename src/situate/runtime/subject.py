@@ -20,6 +20,7 @@ from situate.torch_capture.build import Build, build_real
 from situate.torch_capture.cache import keep
 from situate.torch_capture.function import current_directory, find_function
 from situate.torch_capture.patches.named_devices import NamedDevices
+from situate.torch_capture.updates.recipes import cast_model
 from situate.zoo.loading import network_key
 from situate.zoo.networks import network
 
@@ -108,6 +109,9 @@ def _subject(
     # Output of the user's program must not mix with the command's results.
     with contextlib.redirect_stdout(sys.stderr):
         model, inputs, loss = build_real(build, name, named_devices)
+        recipe = update_rule(optimizer).recipe
+        if recipe is not None and recipe.casts_model:
+            cast_model(model)
         program = capture_program(
             model,
             inputs,

@@ -8,12 +8,15 @@ from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from situate.data.slices import Slices
+from situate.data.update_rule import Recipe
 from situate.runtime.lockstep import Lockstep, SliceRun, batch_norm_over_slices
 from situate.runtime.memory import aligned_alike
+from situate.runtime.model_state.working_model import WorkingModel
 from situate.runtime.programs.seeds import kept_generator, seeded_draws
 from situate.torch_capture.build import from_real, set_mode
 from situate.torch_capture.slices.cut import cut_inputs
 from situate.torch_capture.trees import flatten
+from situate.torch_capture.updates.recipes import under_recipe
 
 if TYPE_CHECKING:
     import torch
@@ -29,10 +32,13 @@ class Accumulation:
     Attributes:
         places: by slice, its state. Slices of a replica share buffers and, if gradients add up in a
             chain, also gradients.
+
+    Args:
+        in_float32: gradients are cast before they are added up.
     """
 
-    def __init__(self, model: torch.nn.Module, slices: Slices) -> None:
-        self._model, self._sums = model, slices.sums
+    def __init__(self, model: torch.nn.Module, slices: Slices, in_float32: bool = False) -> None:
+        self._model, self._sums, self._in_float32 = model, slices.sums, in_float32
         replicas = max(1, len(slices.replicas))
         # Slices that meet in batch norms write the model's buffers together.
         alone = replicas == 1 or slices.batch_norm == "batch"
@@ -42,20 +48,24 @@ class Accumulation:
         self.places: list[SliceState] = []
         for r in slices.replica:
             states = self._gradients[r]
-            if slices.sums == "tree" or not states:
+            if slices.sums == "tree" or in_float32 or not states:
                 states.append(_GradientState(model))
             self.places.append(SliceState(self._buffers[r], states[-1]))
 
-    def finish(self) -> None:
-        """Put the sums of all slices' gradients into the model."""
+    def finish(self, owner: torch.nn.Module | None = None) -> None:
+        """Put the sums of all slices' gradients into the model, or into the owner of its
+        masters."""
         self._buffers[0].restore()
-        for i, parameter in enumerate(self._model.parameters()):
+        for i, parameter in enumerate((owner or self._model).parameters()):
             states = ([state.gradients[i] for state in replica] for replica in self._gradients)
-            parameter.grad = self._sum([self._sum(state) for state in states])
+            total = self._sum([self._sum(state) for state in states])
+            parameter.grad = None if total is None else total.to(parameter.dtype)
 
     def _sum(self, gradients: Sequence[torch.Tensor | None]) -> torch.Tensor | None:
         """The sum of the gradients that exist."""
         present = [gradient for gradient in gradients if gradient is not None]
+        if self._in_float32:
+            present = [gradient.float() for gradient in present]
         if not present:
             return None
         return _pairwise_sum(present) if self._sums == "tree" else reduce(add, present)
@@ -143,6 +153,8 @@ class UnplacedStep:
         optimizer: of the model's parameters; None for inference.
         clip: the largest norm of all gradients together.
         slices: of the batch, as in a captured step.
+        recipe: of mixed precision, as in a captured step; a model under recipe `pure` is in
+            bfloat16.
 
     Attributes:
         tensors: copies of the input tensors, which the steps may overwrite.
@@ -163,12 +175,17 @@ class UnplacedStep:
         seed: int = 0,
         name: str = "model",
         slices: Slices | None = None,
+        recipe: Recipe | None = None,
     ) -> None:
         parts = from_real(model, inputs, loss, name)
+        if recipe is not None and recipe.is_autocast:
+            parts = under_recipe(parts, recipe)
         self._cut = None if slices is None else cut_inputs(parts, slices)
         self._divisors = self._cut.divisors(slices.loss) if self._cut and slices else []
         self._slices = slices
+        set_mode(model, optimizer is not None)
         self._model, self._parts = model, parts
+        self._working = WorkingModel(model, recipe)
         # Copies, as a step may write over its inputs, which are the caller's; kernels round by
         # alignment.
         self.separate = parts.separate
@@ -178,7 +195,6 @@ class UnplacedStep:
         ]
         self._optimizer, self._clip = optimizer, clip
         self._seed, self._step = seed, 0
-        set_mode(model, optimizer is not None)
 
     def __call__(self) -> list[torch.Tensor]:
         """Run the next step: the loss, or the tensors that the model returns."""
@@ -188,7 +204,9 @@ class UnplacedStep:
         with kept_generator(), seeded_draws(self._seed, self._step):
             if self._optimizer is None:
                 return self._infer(self.tensors)
+            self._working.begin()
             loss = self._accumulated() if self._cut else self._whole()
+            self._working.give_buffers()
         if self._clip is not None:
             torch.nn.utils.clip_grad_norm_(self._model.parameters(), self._clip)
         self._optimizer.step()
@@ -203,32 +221,35 @@ class UnplacedStep:
 
     def _whole(self) -> torch.Tensor:
         """The loss of the whole batch, after its backward pass."""
-        return self._differentiated(self._parts.call(self._model, *self.tensors))
+        loss = self._differentiated(self._parts.call(self._working.model, *self.tensors))
+        self._working.give_gradients()
+        return loss
 
     def _accumulated(self) -> torch.Tensor:
         """The sum of the losses of slices, after the backward pass of each."""
         assert self._slices is not None
-        accumulation = Accumulation(self._model, self._slices)
+        working = self._working
+        accumulation = Accumulation(working.model, self._slices, working.sums_float32)
         runs = [partial(self._slice, s) for s in range(len(accumulation.places))]
         if self._slices.batch_norm == "batch":
             losses = self._in_lockstep(runs, accumulation.places)
         else:
             losses = _one_by_one(runs, accumulation.places)
-        accumulation.finish()
+        accumulation.finish(working.masters)
         return reduce(add, losses)
 
     def _slice(self, s: int) -> torch.Tensor:
         """The loss of a slice, after its backward pass."""
         assert self._cut is not None
         call = self._cut.call_of(self._parts, s)
-        loss = call(self._model, *self._cut.of_slice(self.tensors, s))
+        loss = call(self._working.model, *self._cut.of_slice(self.tensors, s))
         return self._differentiated(loss, self._divisors[s])
 
     def _in_lockstep(
         self, runs: Sequence[SliceRun], places: Sequence[SliceState]
     ) -> list[torch.Tensor]:
         lockstep = Lockstep(places)
-        with batch_norm_over_slices(self._model, lockstep, len(runs)):
+        with batch_norm_over_slices(self._working.model, lockstep, len(runs)):
             return lockstep.results(runs)
 
     def _infer(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:

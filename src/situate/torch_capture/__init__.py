@@ -17,7 +17,7 @@ from situate.data.graph import Graph
 from situate.data.letter_graph import LetterGraph
 from situate.data.recompute import checked_modules
 from situate.data.slices import Slices
-from situate.data.update_rule import update_rule
+from situate.data.update_rule import Recipe, update_rule
 from situate.errors import MissingExtra, SituateError
 from situate.torch_capture.build import Build, build_fake
 from situate.torch_capture.cache import Loading, find_function_graph
@@ -35,6 +35,7 @@ from situate.torch_capture.slices import sliced
 from situate.torch_capture.slices.cut import batch_of
 from situate.torch_capture.slices.traces import Traces
 from situate.torch_capture.tracing import Trace, copied, joint
+from situate.torch_capture.updates.recipes import under_recipe
 
 if TYPE_CHECKING:
     import torch
@@ -74,8 +75,9 @@ def capture(
             as `nn.CrossEntropyLoss()`, the last input is its target. Keyword arguments are inputs
             in a dict. Everything runs on tensors without values.
         training: forward, backward and update; otherwise the model's outputs, without gradients.
-        optimizer: `sgd`, `momentum`, `adam` or `adamw`; its state has the parameter's dtype.
-            `adamw:clip=1.0` first clips the gradients to a common norm of 1.
+        optimizer: one of `situate.data.update_rule.OPTIMIZERS`. `adamw:clip=1.0` first clips the
+            gradients to a common norm of 1, and `adamw:recipe=megatron` trains in mixed precision;
+            see docs/recipes.md.
         name: of the graph.
         slices: of the batch, for a step that takes it slice by slice; see docs/slices.md.
         recompute: modules that run their forward pass again before their backward pass, by path,
@@ -110,7 +112,7 @@ class Captures:
 
     def __init__(self, check: bool = True) -> None:
         self.check = check
-        self._traces: dict[str, Traces] = {}
+        self._traces: dict[tuple[str, Recipe | None], Traces] = {}
 
     def capture(
         self,
@@ -124,10 +126,10 @@ class Captures:
         cuts: Cuts | None = None,
     ) -> Graph:
         """The graph of one step. Arguments and errors are those of the function `capture`."""
-        update_rule(optimizer)
         check_installed()
         with quiet(), explained(name, "capturing the step"):
-            traced, _ = step_of(self._of(build, name), training, slices, recompute, cuts)
+            recipe = update_rule(optimizer).recipe
+            traced, _ = step_of(self._of(build, name, recipe), training, slices, recompute, cuts)
             return checked(to_graph(traced, name, optimizer), training, traced)
 
     def samples(self, build: Build, name: str, axes: Mapping[str, int | None]) -> int:
@@ -141,10 +143,12 @@ class Captures:
         with quiet(), explained(name, "cutting the batch"):
             return batch_of(self._of(build, name).fake, axes)[1]
 
-    def _of(self, build: Build, name: str) -> Traces:
-        if name not in self._traces:
-            self._traces[name] = Traces(build_fake(build, name), name, self.check)
-        return self._traces[name]
+    def _of(self, build: Build, name: str, recipe: Recipe | None = None) -> Traces:
+        key = name, recipe
+        if key not in self._traces:
+            fake = under_recipe(build_fake(build, name), recipe)
+            self._traces[key] = Traces(fake, name, self.check)
+        return self._traces[key]
 
 
 def step_of(
@@ -362,10 +366,11 @@ def trace_step(
 
     The other arguments, and the errors, are those of `situate.capture`.
     """
-    update_rule(optimizer)
+    recipe = update_rule(optimizer).recipe
     check_installed(*packages)
     with quiet(), explained(name, "capturing the step"):
-        traced, _ = step_of(Traces(build_fake(build, name), name), training, slices)
+        fake = under_recipe(build_fake(build, name), recipe)
+        traced, _ = step_of(Traces(fake, name), training, slices)
 
     def retrace(change: Callable[[Build], Build]) -> TracedStep:
         return trace_step(change(build), optimizer, name, slices, packages, training)

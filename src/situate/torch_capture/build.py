@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from situate.data.update_rule import Recipe
 from situate.errors import SituateError
 from situate.torch_capture import trees
 from situate.torch_capture.fake_tensors import (
@@ -63,6 +64,8 @@ class FakeStep:
         examples: by input number, the tensors of integers and booleans whose values are known.
         sequences: by name, inputs without tensors in them that may be cut along the batch.
         call_with: `call` with other sequences of some names.
+        recipe: under which the model computes in bfloat16, if it does.
+        masters: names of the parameters and buffers that the step holds in float32.
     """
 
     model: torch.nn.Module
@@ -79,6 +82,8 @@ class FakeStep:
     examples: Mapping[int, Example] = field(default_factory=dict)
     sequences: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     call_with: Callable[[Mapping[str, Sequence[Any]]], Callable[..., Any]] | None = None
+    recipe: Recipe | None = None
+    masters: frozenset[str] = frozenset()
 
     @property
     def signature(self) -> str:

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from situate.data.graph import Graph, Op, Tensor
-from situate.data.update_rule import UpdateRule, update_rule
+from situate.data.update_rule import WHOLE, UpdateRule, update_rule
+from situate.errors import SituateError
 from situate.readers.dataflow import unique
 from situate.torch_capture import buffers, cost
 from situate.torch_capture.flow import Storage, flow, keep_apart
 from situate.torch_capture.garbage import without_collection
-from situate.torch_capture.gradient_clipping import clip_gradients
 from situate.torch_capture.names import AFTER
 from situate.torch_capture.ops import (
     AT,
@@ -26,6 +26,8 @@ from situate.torch_capture.ops import (
     updates,
 )
 from situate.torch_capture.tracing import Trace
+from situate.torch_capture.updates.gradient_clipping import clip_gradients
+from situate.torch_capture.updates.recipes import hold_masters
 
 
 @without_collection()
@@ -40,9 +42,19 @@ def to_graph(trace: Trace, name: str, optimizer: str, work_table: WorkTable | No
 
 
 def to_step(trace: Trace, optimizer: str) -> Step:
-    """A trace with its data flow. The trace changes: clipping adds nodes, and copies that must stay
-    copies are marked."""
+    """A trace with its data flow. The trace changes: masters and clipping add nodes, and copies
+    that must stay copies are marked.
+
+    Raises:
+        SituateError: the optimizer updates no parts of parameters, and the trace has some.
+    """
     rule = update_rule(optimizer)
+    if trace.parts and rule.kind in WHOLE:
+        raise SituateError(
+            f"optimizer {rule.kind}: its states are of whole parameters, and cuts divide them: "
+            "leave --cuts out, or plan for adamw"
+        )
+    hold_masters(trace)
     if rule.clip is not None:
         clip_gradients(trace, rule.clip)
     # A returned clone of a buffer must not alias the buffer's next value.

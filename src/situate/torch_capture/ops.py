@@ -13,6 +13,7 @@ from situate.torch_capture import buffers, cost, names, signature
 from situate.torch_capture.buffers import Folded
 from situate.torch_capture.flow import Flow, Storage
 from situate.torch_capture.tracing import Trace
+from situate.torch_capture.updates.optimizer_state import state_bytes
 from situate.torch_capture.value_keys import ValueKeys
 
 if TYPE_CHECKING:
@@ -59,6 +60,11 @@ class Step:
         """The data flow of the step."""
         return self.folded.flow
 
+    def state_bytes(self, node: fx.Node) -> int:
+        """Bytes of the optimiser's state of a parameter."""
+        value = node.meta["val"]
+        return state_bytes(self.optimizer, tuple(value.shape), value.dtype.itemsize)
+
     def nbytes(self, storage: Storage) -> int:
         node, index = storage
         return cost.nbytes(cost.outputs(node.meta["val"])[index])
@@ -96,13 +102,13 @@ def _source_kind(node: fx.Node) -> str:
 def _source_op(step: Step, node: fx.Node, kind: str) -> Op:
     path, size = names.state_name(node), step.nbytes((node, 0))
     name = names.uncompiled(step.trace.parameter(path))
-    states = OPTIMIZERS[step.optimizer][0] if path in step.flow.gradients else 0
+    state = step.state_bytes(node) if path in step.flow.gradients else 0
     changes = path in step.flow.gradients or path in step.flow.mutations
     return Op(
         names.in_part(node, name or _source_name(node, kind)),
         kind,
         dtype=cost.dtype([], node.meta["val"]),
-        persistent=size * (1 + states) if path else 0,
+        persistent=size + state if path else 0,
         group=names.uncompiled(path) if changes else None,
         module=name.rpartition(".")[0],
         phase="backward" if kind == "aten.full" else "forward",
@@ -268,11 +274,11 @@ def _update(
         op = _sum_op(path, size, len(gradients), node)
         yield Draft(op, node, (place[0], SUM), reads, writes)
         distinct = (total,)
-    states, arithmetic = OPTIMIZERS[step.optimizer]
-    count = int(node.meta["val"].numel())
+    flops = OPTIMIZERS[step.optimizer] * int(node.meta["val"].numel())
     # Traffic: parameter and gradient are read, the parameter is written, and each state is read and
     # written.
-    op = _update_op(step, node, step.optimizer, arithmetic * count, (3 + 2 * states) * size)
+    traffic = 3 * size + 2 * step.state_bytes(node)
+    op = _update_op(step, node, step.optimizer, flops, traffic)
     yield Draft(op, node, place, distinct, overwrites=parameter)
 
 

@@ -91,6 +91,8 @@ class Trace:
         cuts: of the ops; None if all of them are whole.
         parts: by name of a part of a parameter, its place there.
         cut_parameters: the division of each parameter that is cut.
+        masters: names of the parameters and buffers that are held in float32 for passes in
+            bfloat16.
     """
 
     graph: fx.Graph
@@ -107,6 +109,7 @@ class Trace:
     cuts: Cuts | None = None
     parts: Mapping[str, StatePart] = field(default_factory=dict)
     cut_parameters: tuple[CutParameter, ...] = ()
+    masters: frozenset[str] = frozenset()
 
     def parameter(self, path: str) -> str:
         """The name of the parameter that `path` is a copy or a part of; other names are returned
@@ -166,7 +169,14 @@ def joint(fake: FakeStep, training: bool, name: str) -> Trace:
         name: fake.originals.get(id(value), value) for name, value in constants.items()
     }
     return Trace(
-        graph, canonical, trainable, real_constants, step.restore, fake.devices, values.required
+        graph,
+        canonical,
+        trainable,
+        real_constants,
+        step.restore,
+        fake.devices,
+        values.required,
+        masters=fake.masters,
     )
 
 

@@ -44,6 +44,21 @@ def test_megatron_has_experts():
     assert "--num-experts 8 --moe-router-topk 2" in line
 
 
+def test_torchtitan_has_schedules_of_pipelines():
+    text = "pp=4,tp=4,vp=2,recipe=fsdp2,batch=16"
+    flag = "--parallelism.pipeline_parallel_schedule"
+    assert f"{flag} Interleaved1F1B" in lines(text)["torchtitan"]
+    assert f"{flag} InterleavedZeroBubble" in lines(f"{text},schedule=zero-bubble")["torchtitan"]
+
+
+def test_torchtitan_takes_layers_for_other_than_two_chunks():
+    flag = "pipeline_parallel_layers_per_stage"
+    two, four = (lines(f"pp=2,tp=8,vp={vp},recipe=fsdp2,batch=16")["torchtitan"] for vp in (2, 4))
+    assert flag not in two
+    assert f"{flag} 4" in four
+    assert "pipeline_parallel_last_stage_less_layers 0" in four
+
+
 def test_torchtitan_shards_or_replicates():
     shard = lines("dp=16,recipe=fsdp2,precision=fp8,micro=2,recompute=full")["torchtitan"]
     assert "--parallelism.data_parallel_shard_degree 16" in shard
@@ -86,6 +101,9 @@ def test_accelerate_has_fsdp2_or_ddp():
         ("recipe=fsdp2,zero=1", "torchtitan", "torchtitan has no zero=1 or 2"),
         ("recipe=fsdp2,zero=2", "accelerate", "FSDP2"),
         ("recipe=deepspeed,zero=3,tp=2", "DeepSpeed", "excludes zero=3"),
+        ("pp=4,schedule=zero-bubble", "Megatron-LM", "no zero-bubble schedule"),
+        ("pp=4,schedule=zero-bubble,recipe=deepspeed,zero=1", "DeepSpeed", "no zero-bubble"),
+        ("pp=4,schedule=zero-bubble,recipe=fsdp2", "torchtitan", "take several chunks: vp=2"),
     ],
 )
 def test_a_program_without_the_layout_says_why(text, program, reason):

@@ -126,6 +126,23 @@ def test_pipelines_hold_micro_batches_of_later_stages():
     assert in_flight(GPT, table, last_rank(table)).tolist() == [3, 3, 9]
 
 
+def test_stages_without_bubbles_hold_equally_many_micro_batches():
+    late = {"pp": 4, "zero_bubble": True}
+    table = table_of({**late, "count": 8}, {**late, "count": 2}, {**late, "vp": 3, "count": 8})
+    # The last row: 2 x 4 + 4 chunks of a layer.
+    for rank in (first_rank(table), last_rank(table)):
+        assert in_flight(GPT, table, rank).tolist() == [12, 6, 12]
+
+
+def test_the_last_stage_holds_gradients_of_logits_for_its_late_gradients():
+    tables = [table_of({"pp": 4, "count": 8, "zero_bubble": late}) for late in (False, True)]
+    plain, late = (
+        float(stage_memory(GPT, run_of(), table, last_rank(table)).roles["logits"][0])
+        for table in tables
+    )
+    assert late - plain == pytest.approx(3 * 2 * 4096 * GPT.vocabulary)
+
+
 def test_interleaved_stages_hold_larger_groups_of_micro_batches_if_pp_divides_no_step():
     table = table_of({"pp": 4, "vp": 3, "count": 5}, {"pp": 4, "vp": 3, "count": 10})
     # 2 x 5 + 1 chunks on the last stage.

@@ -42,6 +42,13 @@ def test_answers_differ_in_their_degrees():
     assert len(degrees) == len(layouts)
 
 
+@pytest.mark.parametrize(("recipe", "expected"), [("fsdp2", {0, 1}), ("megatron", {0})])
+def test_zero_bubbles_are_searched_where_the_program_has_them(recipe, expected):
+    table = legal_layouts(LLAMA_8B, run_of(recipe), h100(), 16)
+    assert set(table.zero_bubble.tolist()) == expected
+    assert (table.vp[table.zero_bubble == 1] > 1).all()
+
+
 def test_a_model_without_room_has_a_smallest_layout():
     choice = search(LLAMA_8B, run_of("amp"), find_machine("RTX 3060"), 1)
     assert choice.best == []

@@ -8,7 +8,12 @@ import pytest
 
 from situate.language.training.layout import parse_layout
 from situate.language.training.machine import find_machine
-from situate.language.training.seconds import raw_seconds, step_seconds, with_factors
+from situate.language.training.seconds import (
+    idle_rounds,
+    raw_seconds,
+    step_seconds,
+    with_factors,
+)
 from situate.language.training.software import PARTS
 from tests.language.training.runs import GPT, LLAMA_8B, MIXTRAL, h100, run_of, table_of
 
@@ -40,6 +45,20 @@ def test_a_pipeline_adds_its_bubble():
 def test_interleaving_shortens_the_bubble():
     plain, interleaved = (parts(pp=4, vp=vp, count=4) for vp in (1, 4))
     assert interleaved["matrices"] / plain["matrices"] == pytest.approx((4 + 3 / 4) / 7)
+
+
+def test_gradients_of_weights_fill_bubbles():
+    """Without attention and passes over memory the bubble would be a third, as in the paper."""
+    plain, late = (parts(pp=4, count=8, zero_bubble=late) for late in (False, True))
+    rounds = 8 * (late["matrices"] / plain["matrices"]) * (1 + 3 / 8)
+    assert 1 < rounds - 8 < 3
+    [idle] = idle_rounds(LLAMA_8B, run_of(), h100(), table_of({"pp": 4, "zero_bubble": True}))
+    assert idle == pytest.approx(rounds - 8)
+
+
+def test_a_pipeline_waits_for_its_other_stages():
+    table = table_of({"pp": 4}, {"pp": 4, "vp": 3}, {"pp": 1})
+    assert idle_rounds(LLAMA_8B, run_of(), h100(), table).tolist() == [3, 1, 0]
 
 
 def test_tensor_parallelism_communicates_more_cheaply_inside_a_node():

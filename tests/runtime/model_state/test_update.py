@@ -9,13 +9,19 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from situate.data.update_rule import OPTIMIZERS  # noqa: E402
+from situate.data.update_rule import OPTIMIZERS, WHOLE  # noqa: E402
 from situate.runtime.model_state import update as updates  # noqa: E402
-from situate.runtime.model_state.optimizers import hyperparameters, kind_of  # noqa: E402
+from situate.runtime.model_state.optimizers import (  # noqa: E402
+    default_optimizer,
+    hyperparameters,
+    kind_of,
+)
 from situate.runtime.model_state.update import PIECE_ELEMENTS, Update  # noqa: E402
+from situate.torch_capture.updates.optimizer_state import BLOCK  # noqa: E402
 from tests.runtime.model_state.entries import contents, entry, same  # noqa: E402
 
 SGD, Adam, AdamW = torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW
+Adafactor = torch.optim.Adafactor
 
 CASES: list[tuple[Any, dict[str, Any]]] = [
     (SGD, {"lr": 0.1}),
@@ -31,12 +37,23 @@ CASES: list[tuple[Any, dict[str, Any]]] = [
     (AdamW, {"lr": torch.tensor([0.01]), "weight_decay": torch.tensor(0.1)}),
     (AdamW, {"lr": np.float32(0.01), "weight_decay": 0.1}),
 ]
-SHAPES = [(3, 5), (), (0, 3), (PIECE_ELEMENTS // 100, 250)]
+ADAFACTOR: list[dict[str, Any]] = [
+    {"lr": 0.1, "weight_decay": 0.1},
+    {"eps": (1e-6, 1e-2), "beta2_decay": -0.5, "maximize": True},
+]
+EMPTY = (0, 3)
+SHAPES = [(3, 5), (), EMPTY, (PIECE_ELEMENTS // 100, 250)]
 
 
 # Against PyTorch's optimisers.
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize(("make", "options"), CASES)
+@pytest.mark.parametrize(
+    ("make", "options", "shape"),
+    [
+        *((make, options, shape) for make, options in CASES for shape in SHAPES),
+        # PyTorch's Adafactor divides by the number of elements.
+        *((Adafactor, o, shape) for o in ADAFACTOR for shape in SHAPES if shape != EMPTY),
+    ],
+)
 def test_an_update_equals_pytorchs(make: Any, options: dict[str, Any], shape: Any) -> None:
     torch.manual_seed(0)
     parameter = torch.nn.Parameter(torch.randn(shape))
@@ -69,16 +86,18 @@ def test_a_gradient_may_lie_in_memory_as_it_likes() -> None:
 
 
 # Interrupted updates and pieces.
-@pytest.mark.parametrize("kind", OPTIMIZERS)
-@pytest.mark.parametrize("pieces", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("kind", "pieces"),
+    [(kind, k) for kind in OPTIMIZERS for k in range(1 if kind in WHOLE else 3)],
+)
 def test_an_update_that_breaks_off_can_be_undone(
     monkeypatch: pytest.MonkeyPatch, kind: str, pieces: int
 ) -> None:
-    updated = entry(torch.randn(3 * PIECE_ELEMENTS - 7), kind)
-    error = {**hyperparameters(SGD([torch.zeros(1)], momentum=0.5))[0]}
-    error |= hyperparameters(Adam([torch.zeros(1)]))[0]
+    count = 3 * PIECE_ELEMENTS - BLOCK
+    updated = entry(torch.randn(count), kind)
+    settings = hyperparameters(default_optimizer(kind, [torch.zeros(1)]))[0]
     before = contents(updated)
-    apply = updates._APPLY[kind]
+    apply = updates.APPLY[kind]
     calls = []
 
     def breaking(*hyperparameters_given: Any) -> None:
@@ -87,9 +106,9 @@ def test_an_update_that_breaks_off_can_be_undone(
         if len(calls) > pieces:
             raise MemoryError
 
-    monkeypatch.setitem(updates._APPLY, kind, breaking)
+    monkeypatch.setitem(updates.APPLY, kind, breaking)
     with pytest.raises(MemoryError):
-        Update(kind, updated, error)(torch.ones(3 * PIECE_ELEMENTS - 7), 1)
+        Update(kind, updated, settings)(torch.ones(count), 1)
     assert not torch.equal(updated.value, before[0])
     updated.undo(1)
     assert same(contents(updated), before)
@@ -104,6 +123,9 @@ def test_without_copies_it_is_the_same_update() -> None:
 
 
 def test_pieces_are_for_the_caches_of_cpus() -> None:
-    assert updates._size(torch.empty(2 * PIECE_ELEMENTS)) == PIECE_ELEMENTS
-    assert updates._size(torch.empty(2 * PIECE_ELEMENTS, device="meta")) == 2 * PIECE_ELEMENTS
-    assert updates._size(torch.empty(0, device="meta")) == 1
+    assert updates._size(torch.empty(2 * PIECE_ELEMENTS), whole=False) == PIECE_ELEMENTS
+    assert (
+        updates._size(torch.empty(2 * PIECE_ELEMENTS, device="meta"), whole=False)
+        == 2 * PIECE_ELEMENTS
+    )
+    assert updates._size(torch.empty(0, device="meta"), whole=False) == 1

@@ -127,8 +127,22 @@ def export(
     if to in INFERRING and any(op.phase in ("backward", "update") for op in problem.graph.ops):
         name = "MODEL" if is_file(model) else model
         note(f"warning: the plan is of a training step, and {to} infers: plan {name}:inference")
+    if to not in DRAWINGS and (rule := _recipe_of(problem.graph)):
+        note(
+            f"warning: the plan trains by {rule}, which the file does not say: set the optimizer "
+            f"and the types of weights, gradients and states in {to}"
+        )
     if not schedule.feasible(problem):
         note(f"warning: the plan does not fit: {over_text(problem, schedule).removeprefix('no: ')}")
+
+
+def _recipe_of(graph: Graph) -> str:
+    """The update rule of a step under a recipe; empty without one."""
+    from situate.data.update_rule import update_rule
+
+    if not graph.optimizer or update_rule(graph.optimizer).recipe is None:
+        return ""
+    return graph.optimizer
 
 
 def _beside(graph: Graph, to: str, out: str) -> list[str]:

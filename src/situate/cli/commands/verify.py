@@ -118,6 +118,7 @@ def verify(
             name=name,
             unplaced=UnplacedOptions(
                 clip=loaded.rule.clip if loaded.rule else None,
+                recipe=loaded.rule.recipe if loaded.rule else None,
                 named_devices=prepared.placed.program.named_devices,
                 slices=graph.slices,
                 program=None if graph.cuts is None else prepared.placed.program,

@@ -15,6 +15,9 @@ from situate.language.training.layout import Layout, Run, group_size
 from situate.language.training.machine import Machine
 from situate.language.training.transformer import Transformer
 
+TITAN_CHUNKS = 2
+"""Chunks of a stage in torchtitan's interleaved pipelines, where a flag does not say the layers."""
+
 
 def _torchrun(machine: Machine) -> str:
     nodes = machine.count // machine.node
@@ -26,6 +29,7 @@ def _megatron(model: Transformer, run: Run, machine: Machine) -> str:
     """A command of Megatron-LM, with the sizes of the model."""
     layout = run.layout
     _check_recipe(run, "Megatron-LM", "megatron")
+    _check_schedule(layout, "Megatron-LM")
     copies = layout.dp // (layout.shard or layout.dp)
     flags = [
         f"--tensor-model-parallel-size {layout.tp}",
@@ -108,7 +112,7 @@ def _torchtitan(model: Transformer, run: Run, machine: Machine) -> str:
         f"--parallelism.context_parallel_degree {layout.cp}",
         f"--parallelism.pipeline_parallel_degree {layout.pp}",
         *([f"--parallelism.expert_parallel_degree {layout.ep}"] if layout.ep > 1 else []),
-        *(_pipeline_schedule(layout) if layout.pp > 1 else []),
+        *(_pipeline_schedule(model, layout) if layout.pp > 1 else []),
         f"--training.local_batch_size {layout.micro * (layout.count if layout.pp > 1 else 1)}",
         f"--training.global_batch_size {layout.batch} --training.seq_len {run.sequence}",
         f"--activation_checkpoint.mode {layout.recompute}",
@@ -122,18 +126,49 @@ def _torchtitan(model: Transformer, run: Run, machine: Machine) -> str:
     )
 
 
-def _pipeline_schedule(layout: Layout) -> list[str]:
+def _pipeline_schedule(model: Transformer, layout: Layout) -> list[str]:
     name = "Interleaved1F1B" if layout.vp > 1 else "1F1B"
+    if layout.zero_bubble:
+        if layout.vp == 1:
+            raise SituateError("torchtitan's zero-bubble schedules take several chunks: vp=2")
+        name = "InterleavedZeroBubble"
     return [
         f"--parallelism.pipeline_parallel_schedule {name}",
         f"--parallelism.pipeline_parallel_microbatch_size {layout.micro}",
+        *(_layers_per_stage(model, layout) if layout.vp > 1 else []),
     ]
+
+
+def _layers_per_stage(model: Transformer, layout: Layout) -> list[str]:
+    """The flags for other than torchtitan's usual two chunks of a stage.
+
+    The usual count has the embedding and the output as a layer each, which leaves no whole stages
+    (`torchtitan/distributed/pipeline_parallel.py`).
+    """
+    if layout.vp == TITAN_CHUNKS:
+        return []
+    layers = model.layers // (layout.pp * layout.vp)
+    return [
+        f"--parallelism.pipeline_parallel_layers_per_stage {layers}",
+        "--parallelism.pipeline_parallel_first_stage_less_layers 0",
+        "--parallelism.pipeline_parallel_last_stage_less_layers 0",
+    ]
+
+
+def _check_schedule(layout: Layout, program: str) -> None:
+    """
+    Raises:
+        SituateError: the program has no such schedule.
+    """
+    if layout.zero_bubble:
+        raise SituateError(f"{program} has no zero-bubble schedule: take schedule=1f1b")
 
 
 def _deepspeed(model: Transformer, run: Run, machine: Machine) -> str:
     """A command of DeepSpeed with its configuration."""
     layout, recipe = run.layout, run.recipe
     _check_recipe(run, "DeepSpeed", "deepspeed")
+    _check_schedule(layout, "DeepSpeed")
     _only_replicas(layout, "DeepSpeed", "tp")
     if layout.shard:
         raise SituateError("DeepSpeed divides states among all replicas: leave shard out")

@@ -30,8 +30,11 @@ DEGREES = {
 SWITCHES = ("sp", "offload")
 """Keys with the values on and off."""
 
-WORDS = ("recompute", "recipe", "precision", "optimizer")
+WORDS = ("recompute", "schedule", "recipe", "precision", "optimizer")
 """Keys with words as values."""
+
+SCHEDULES = ("1f1b", "zero-bubble")
+"""Orders of a pipeline's passes; both interleave the chunks of a stage, if it has several."""
 
 DEFAULT_SEQUENCE = 4096
 """Tokens of a sample at most, where a layout does not say them."""
@@ -61,6 +64,8 @@ class Layout:
         sp: the activations between matrices are divided among `tp` too (sequence parallelism).
         recompute: activations that the backward pass computes again.
         offload: masters, moments and their update are in host memory.
+        zero_bubble: gradients of weights run late, where the pipeline would wait (ZB-H1 of
+            arXiv:2401.10241, section 2).
     """
 
     dp: int = 1
@@ -77,6 +82,7 @@ class Layout:
     sp: bool = False
     recompute: str = "none"
     offload: bool = False
+    zero_bubble: bool = False
 
     @property
     def devices(self) -> int:
@@ -98,6 +104,7 @@ class Layout:
         ]
         degrees += [f"micro={self.micro}", f"batch={self.batch}", f"zero={self.zero}"]
         degrees += [f"{key}=on" for key in SWITCHES if getattr(self, key)]
+        degrees += [f"schedule={SCHEDULES[1]}"] if self.zero_bubble else []
         return ",".join([*degrees, f"recompute={self.recompute}"])
 
 
@@ -147,6 +154,7 @@ class LayoutTable:
     sp: Integers
     recompute: Integers
     offload: Integers
+    zero_bubble: Integers
 
     def __init__(self, columns: dict[str, Integers]) -> None:
         self.columns = columns
@@ -177,7 +185,7 @@ class LayoutTable:
         """The layout of a row."""
         values: dict[str, Any] = {name: int(c[index]) for name, c in self.columns.items()}
         values["recompute"] = RECOMPUTE[values["recompute"]]
-        return Layout(**values | {key: bool(values[key]) for key in SWITCHES})
+        return Layout(**values | {key: bool(values[key]) for key in (*SWITCHES, "zero_bubble")})
 
     @cached_property
     def group(self) -> Integers:
@@ -227,6 +235,10 @@ def parse_layout(text: str, model: Transformer, devices: int) -> Run:
     recompute = words.get("recompute", "none")
     if recompute not in RECOMPUTE:
         raise SituateError(f"--layout: recompute {recompute!r}: {_list(RECOMPUTE)}")
+    schedule = words.get("schedule", SCHEDULES[0])
+    if schedule not in SCHEDULES:
+        raise SituateError(one_line(f"--layout: schedule {schedule[:40]!r}: {_list(SCHEDULES)}"))
+    switches["zero_bubble"] = schedule == SCHEDULES[1]
     layout = _with_defaults(numbers, switches, recompute, recipe, devices)
     run = Run(layout, numbers.get("seq") or _sequence(model), recipe)
     check_layout(run, model, devices)
@@ -236,7 +248,7 @@ def parse_layout(text: str, model: Transformer, devices: int) -> Run:
 AUTO = "auto"
 """The first word of a text that leaves the degrees to the search."""
 
-SEARCHED = ("batch", "seq", *WORDS[1:])
+SEARCHED = ("batch", "seq", *WORDS[2:])
 """Keys that may stand beside `auto`."""
 
 
@@ -310,6 +322,7 @@ def _with_defaults(
         sp=switches.get("sp", degrees["tp"] > 1),
         recompute=recompute,
         offload=switches.get("offload", False),
+        zero_bubble=switches["zero_bubble"],
     )
     step = dp * layout.micro
     batch = numbers.get("batch") or step * (PIPELINE_FILL * layout.pp if layout.pp > 1 else 1)
@@ -367,6 +380,20 @@ def _problems(run: Run, model: Transformer) -> list[str]:
             layout.vp > 1 and not group_size(layout.count, layout.pp),
             f"vp needs groups of at least pp {layout.pp} micro-batches: {layout.count} do not "
             f"divide into {layout.count // layout.pp}",
+        ),
+        (
+            layout.zero_bubble and layout.pp == 1,
+            "schedule=zero-bubble needs pp: one stage never waits",
+        ),
+        (
+            layout.zero_bubble and layout.recompute != "none",
+            "schedule=zero-bubble keeps activations for its late gradients of weights: "
+            "recompute=none",
+        ),
+        (
+            layout.zero_bubble and layout.vp == 1 and not group_size(layout.count, layout.pp),
+            f"schedule=zero-bubble needs groups of at least pp {layout.pp} micro-batches: "
+            f"{layout.count} do not divide",
         ),
         (
             run.sequence % (2 * layout.cp) and layout.cp > 1,

@@ -181,9 +181,15 @@ def _gathered(model: Transformer, recipe: Recipe, table: LayoutTable, rank: Inte
 def _logits(
     model: Transformer, software: Software, table: LayoutTable, rank: Integers, tokens: Floats
 ) -> Floats:
-    """Bytes of logits with their copies, which the last stage holds while it computes the loss."""
+    """Bytes of logits with their copies, which the last stage holds while it computes the loss.
+
+    A zero-bubble pipeline holds the logits' gradients of `pp - 1` micro-batches more, for the late
+    gradients of the output's matrix.
+    """
     tokens = np.where(rank == table.pp - 1, tokens, 0.0)
     logit_bytes = np.where(table.tp > 1, software.divided_logit_bytes, software.logit_bytes)
+    late = np.minimum(table.pp, table.count) - 1
+    logit_bytes = logit_bytes + HALF * np.where(table.zero_bubble == 1, late, 0)
     logits: Floats = logit_bytes * tokens * model.vocabulary / table.tp
     return logits
 
@@ -193,11 +199,15 @@ def in_flight(model: Transformer, table: LayoutTable, rank: Integers) -> Floats:
 
     1F1B holds one for each later stage and one more. Interleaved 1F1B (arXiv:2104.04473,
     section 2.2) holds `2 (pp - rank - 1) + (vp - 1) group + 1` chunks, each of
-    `layers / (pp * vp)` layers.
+    `layers / (pp * vp)` layers. A zero-bubble pipeline runs gradients of weights `rank` passes late
+    and warms up by one pass for each later stage (`ScheduleInterleavedZeroBubble` of PyTorch), so
+    that every stage holds `(vp - 1) group + pp` chunks.
     """
     pp, vp, count = table.pp, table.vp, table.count
-    single = np.minimum(pp - rank, count) * np.ceil(model.layers / pp)
-    chunks = np.minimum(2 * (pp - rank - 1) + (vp - 1) * table.group + 1, count * vp)
+    is_late = table.zero_bubble == 1
+    single = np.minimum(np.where(is_late, pp, pp - rank), count) * np.ceil(model.layers / pp)
+    warm = np.where(is_late, pp, 2 * (pp - rank - 1) + 1)
+    chunks = np.minimum(warm + (vp - 1) * table.group, count * vp)
     layers: Floats = np.where(vp > 1, chunks * model.layers / (pp * vp), single)
     return layers
 

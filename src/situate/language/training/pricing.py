@@ -9,7 +9,7 @@ import numpy as np
 from situate.language.training.layout import LayoutTable, Run
 from situate.language.training.machine import Machine
 from situate.language.training.memory import peak_memory, stage_memory
-from situate.language.training.seconds import step_seconds
+from situate.language.training.seconds import idle_rounds, step_seconds
 from situate.language.training.transformer import Transformer
 
 
@@ -30,6 +30,7 @@ class Price:
         devices: GPUs.
         errors: relative errors of predicted seconds that half and nine tenths of published runs
             are within.
+        idle_rounds: waiting of a stage, by the seconds of a micro-batch in it.
     """
 
     run: Run
@@ -42,6 +43,7 @@ class Price:
     peak_rate: float
     devices: int
     errors: tuple[float, float]
+    idle_rounds: float
     stages: tuple[float, ...] = ()
 
     @property
@@ -72,9 +74,7 @@ class Price:
     @property
     def bubble(self) -> float:
         """Share of a pipeline's time in which a stage waits."""
-        layout = self.run.layout
-        rounds = layout.count + (layout.pp - 1) / layout.vp
-        return 1 - layout.count / rounds
+        return self.idle_rounds / (self.run.layout.count + self.idle_rounds)
 
     @property
     def limit(self) -> str:
@@ -103,6 +103,7 @@ def price(model: Transformer, run: Run, machine: Machine) -> Price:
 def prices(model: Transformer, run: Run, machine: Machine, table: LayoutTable) -> list[Price]:
     """The figures of every layout of a table; sequences and recipe are those of `run`."""
     seconds = step_seconds(model, run, machine, table)
+    idle = idle_rounds(model, run, machine, table)
     memory = peak_memory(model, run, table)
     reserved = memory.reserved
     result = []
@@ -120,6 +121,7 @@ def prices(model: Transformer, run: Run, machine: Machine, table: LayoutTable) -
                 peak_rate=_peak_rate(run, machine),
                 devices=machine.count,
                 errors=(run.recipe.software.pace.error, run.recipe.software.pace.large_error),
+                idle_rounds=float(idle[i]),
             )
         )
     return result

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.errors import SituateError
-from situate.language.training.layout import Integers, LayoutTable, Run, group_size
+from situate.language.training.layout import RECOMPUTE, Integers, LayoutTable, Run, group_size
 from situate.language.training.machine import Machine
 from situate.language.training.memory import peak_memory
 from situate.language.training.pricing import Price, prices
@@ -97,9 +97,12 @@ def legal_layouts(model: Transformer, run: Run, machine: Machine, batch: int) ->
             dp = machine.count // (tp * pp * cp)
             shards = _shards(machine, dp, tp * cp)
             rows += _with_micro(model, run, batch, (dp, tp, cp, pp), shards)
-    names = ("dp", "tp", "cp", "ep", "etp", "pp", "vp", "micro", "count", "zero", "shard", "sp")
-    columns = np.array(rows, np.int64).reshape(len(rows), len(names) + 2).T
-    return LayoutTable(dict(zip((*names, "recompute", "offload"), columns, strict=True)))
+    names = (
+        *("dp", "tp", "cp", "ep", "etp", "pp", "vp", "micro", "count", "zero", "shard", "sp"),
+        *("recompute", "offload", "zero_bubble"),
+    )
+    columns = np.array(rows, np.int64).reshape(len(rows), len(names)).T
+    return LayoutTable(dict(zip(names, columns, strict=True)))
 
 
 def _divisors(number: int) -> list[int]:
@@ -132,6 +135,7 @@ def _with_micro(
     rows: list[tuple[int, ...]] = []
     group = dp * cp * tp
     experts = model.experts.count if model.experts else 1
+    passes = {True: _passes(run), False: [(recompute, 0) for recompute in range(len(RECOMPUTE))]}
     parallel = [ep for ep in _divisors(experts) if group % ep == 0]
     for micro, vp, ep, zero in product(MICRO, CHUNKS, parallel, _stages(run, dp * cp, pp)):
         if batch % (dp * micro):
@@ -140,12 +144,21 @@ def _with_micro(
         if vp > 1 and (pp == 1 or model.layers % (pp * vp) or not group_size(count, pp)):
             continue
         rows += [
-            (dp, tp, cp, ep, 1, pp, vp, micro, count, zero, shard, int(tp > 1), recompute, 0)
-            for recompute in range(3)
+            (dp, tp, cp, ep, 1, pp, vp, micro, count, zero, shard, int(tp > 1), recompute, 0, late)
+            for recompute, late in passes[vp > 1]
             for shard in (shards if zero else (0,))
             if not shard or ep <= shard * cp * tp
         ]
     return rows
+
+
+def _passes(run: Run) -> list[tuple[int, int]]:
+    """Recomputation and zero bubbles of an interleaved pipeline that the recipe's program has.
+
+    torchtitan's zero-bubble schedule takes stages of several chunks.
+    """
+    plain = [(recompute, 0) for recompute in range(len(RECOMPUTE))]
+    return [*plain, (0, 1)] if run.recipe.software.zero_bubble else plain
 
 
 def _shards(machine: Machine, dp: int, group: int) -> tuple[int, ...]:

@@ -2,7 +2,9 @@
 
 A step has `count + (pp - 1) / vp` times the seconds of a micro-batch in one stage (Narayanan et
 al., arXiv:2104.04473, section 2.2), then collectives of gradients, which the last backward passes
-hide in part, and the update.
+hide in part, and the update. A zero-bubble pipeline (ZB-H1; Qi et al., arXiv:2401.10241, table 2)
+waits for `F + B - W` in place of `F + B + W`: forward pass, gradients of inputs, and gradients of
+weights, which only matrix products have.
 """
 
 from __future__ import annotations
@@ -118,25 +120,10 @@ def raw_seconds(
     tokens = table.micro * run.sequence / table.cp
     work = Workload(model, run, machine, table, tokens, run.recipe.software)
     layers = np.ceil(model.layers / table.pp)
-    full = (table.recompute == FULL).astype(float)
-    again = np.where(table.recompute == SELECTIVE, work.software.repeated, full)
-    core_again = (table.recompute > 0).astype(float)
-    if work.software.selective:
-        core_again = full
-    layer = {
-        "matrices": _matrices(work).total(again),
-        "grouped": _grouped(work).total(again),
-        "attention": _attention(work).total(core_again),
-        "memory": _memory(work).total(again),
-        "tensor": _tensor(work).total(full),
-        "experts": _experts(work).total(full),
-    }
-    layer["context"] = _context(work, layer["attention"])
+    layer = _layer_seconds(work)
     head = _head(work)
-    share = model.expert_layers / model.layers
-    launch = work.software.layer_launch + share * work.software.expert_launch
-    launches = layers * launch * (3.0 + again)
-    rounds = table.count + (table.pp - 1) / table.vp
+    launches = layers * _layer_launches(work)
+    rounds = table.count + _idle_rounds(work, layer)
     parts = {part: rounds * layers * seconds for part, seconds in layer.items()}
     # The last stage computes the head while the others wait.
     parts["matrices"] = parts["matrices"] + rounds * head
@@ -148,6 +135,55 @@ def raw_seconds(
     parts["update"] = _update(work)
     parts["host"] = _host(work)
     return parts
+
+
+def idle_rounds(model: Transformer, run: Run, machine: Machine, table: LayoutTable) -> Floats:
+    """(layouts,) the waiting of a stage, by the seconds of a micro-batch in it; arguments are those
+    of `step_seconds`."""
+    tokens = table.micro * run.sequence / table.cp
+    work = Workload(model, run, machine, table, tokens, run.recipe.software)
+    return _idle_rounds(work, _layer_seconds(work))
+
+
+def _idle_rounds(work: Workload, layer: dict[str, Floats]) -> Floats:
+    table = work.table
+    whole = sum(layer.values(), np.zeros(len(table)))
+    # The gradients of weights cost as much as the forward pass of their products.
+    weights = _matrices(work).forward + _grouped(work).forward
+    share = np.where(table.zero_bubble == 1, 1 - 2 * weights / whole, 1.0)
+    idle: Floats = share * (table.pp - 1) / table.vp
+    return idle
+
+
+def _repeated(work: Workload) -> tuple[Floats, Floats]:
+    """Shares of a layer's forward pass that its backward pass repeats: without full recomputation
+    too, and with it alone."""
+    full = (work.table.recompute == FULL).astype(float)
+    return np.where(work.table.recompute == SELECTIVE, work.software.repeated, full), full
+
+
+def _layer_launches(work: Workload) -> Floats:
+    """Seconds in which the host launches the kernels of a layer for a micro-batch."""
+    share = work.model.expert_layers / work.model.layers
+    launch = work.software.layer_launch + share * work.software.expert_launch
+    return launch * (3.0 + _repeated(work)[0])
+
+
+def _layer_seconds(work: Workload) -> dict[str, Floats]:
+    """Seconds of a layer by part, for a micro-batch forwards and backwards."""
+    table = work.table
+    again, full = _repeated(work)
+    core_again = full if work.software.selective else (table.recompute > 0).astype(float)
+    layer = {
+        "matrices": _matrices(work).total(again),
+        "grouped": _grouped(work).total(again),
+        "attention": _attention(work).total(core_again),
+        "memory": _memory(work).total(again),
+        "tensor": _tensor(work).total(full),
+        "experts": _experts(work).total(full),
+    }
+    layer["context"] = _context(work, layer["attention"])
+    return layer
 
 
 def _matrices(work: Workload) -> Pass:

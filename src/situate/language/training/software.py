@@ -58,6 +58,7 @@ class Software:
         expert_launch: further seconds of a layer with experts.
         expert_passes: times that the forward pass reads or writes a token's copy for an expert.
         stays_gathered: with a pipeline, ZeRO-3 keeps weights and gradients whole for the step.
+        zero_bubble: its interleaved pipelines have a zero-bubble schedule.
         pace: the factors of its parts.
     """
 
@@ -75,6 +76,7 @@ class Software:
     expert_launch: float = 0.5e-3
     expert_passes: float = 4.0
     stays_gathered: bool = False
+    zero_bubble: bool = False
     pace: Pace = Pace()
 
 
@@ -106,6 +108,7 @@ SOFTWARE = {
             layer_launch=250e-6,
             expert_launch=0.3e-3,
             stays_gathered=True,
+            zero_bubble=True,
             pace=Pace({}, 0.1, 0.18),
         ),
         # llm-foundry's trainer, Composer, with FSDP of PyTorch 1.

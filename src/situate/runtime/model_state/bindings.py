@@ -226,9 +226,9 @@ class Bindings:
         assert self._optimizer is not None
         entry = self._state[number]
         optimizer_state = self._optimizer.state[self._tensors[number][0]]
-        parts = (
-            {**entry.moments, "step": entry.count} if "exp_avg" in entry.moments else entry.moments
-        )
+        # SGD counts no steps.
+        counts = bool(entry.moments.keys() - {"momentum_buffer"})
+        parts = {**entry.moments, "step": entry.count} if counts else entry.moments
         for name, view in parts.items():
             if (value := optimizer_state.get(name)) is not view:
                 _restore_part(f"{self._owners[number][0]!r}: the optimizer's {name!r}", view, value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +15,6 @@ if TYPE_CHECKING:
 Hyperparameters = dict[str, Any]
 """The settings of a group of parameters, by name; see `hyperparameters` and `owner_types`."""
 
-MOMENTS: dict[str, tuple[str, ...]] = {
-    "sgd": (),
-    "momentum": ("momentum_buffer",),
-    "adam": ("exp_avg", "exp_avg_sq"),
-    "adamw": ("exp_avg", "exp_avg_sq"),
-}
-"""An optimiser's moments, each as large as its parameter; Adam also counts steps."""
-
 _UNSUPPORTED_OPTIONS = ("amsgrad", "capturable", "differentiable", "fused", "dampening")
 """Options that would need other state or computations than the captured ones."""
 
@@ -32,9 +25,7 @@ def default_optimizer(kind: str, parameters: list[torch.nn.Parameter]) -> torch.
 
     if kind == "momentum":
         return torch.optim.SGD(parameters, momentum=0.9)
-    if kind == "sgd":
-        return torch.optim.SGD(parameters)
-    return torch.optim.Adam(parameters) if kind == "adam" else torch.optim.AdamW(parameters)
+    return next(make for make, name in _kinds().items() if name == kind)(parameters)
 
 
 def kind_of(optimizer: torch.optim.Optimizer) -> str:
@@ -43,14 +34,12 @@ def kind_of(optimizer: torch.optim.Optimizer) -> str:
     Raises:
         SituateError: another optimiser, or one with options that a placed step does not support.
     """
-    import torch
-
-    kinds = {torch.optim.Adam: "adam", torch.optim.AdamW: "adamw", torch.optim.SGD: "sgd"}
-    name = type(optimizer).__name__
+    kinds, name = _kinds(), type(optimizer).__name__
     if type(optimizer) not in kinds:
         raise SituateError(
-            f"optimizer {name}: a placed step runs torch.optim's SGD, Adam and AdamW: plan with "
-            f"--optimizer {', '.join(OPTIMIZERS)} and give one of those"
+            f"optimizer {name}: a placed step runs torch.optim's SGD, Adam, AdamW and Adafactor, "
+            f"and AdamW with rounded moments: plan with --optimizer {', '.join(OPTIMIZERS)} and "
+            "give one of those"
         )
     check_options(optimizer)
     # With momentum every parameter keeps a buffer: the memory differs, so the kinds do.
@@ -58,6 +47,22 @@ def kind_of(optimizer: torch.optim.Optimizer) -> str:
     if len(momenta) > 1:
         raise SituateError(f"optimizer {name}: give all groups momentum, or none")
     return "momentum" if momenta == {True} else kinds[type(optimizer)]
+
+
+def _kinds() -> dict[Callable[..., torch.optim.Optimizer], str]:
+    """The kinds of optimisers by class."""
+    import torch
+
+    from situate.runtime.model_state.rounded_moments import AdamW8bit, AdamWBf16
+
+    return {
+        torch.optim.Adam: "adam",
+        torch.optim.AdamW: "adamw",
+        torch.optim.SGD: "sgd",
+        torch.optim.Adafactor: "adafactor",
+        AdamWBf16: AdamWBf16.kind,
+        AdamW8bit: AdamW8bit.kind,
+    }
 
 
 def check_options(optimizer: torch.optim.Optimizer) -> None:

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.runtime.memory import Layout, Place, extent
-from situate.runtime.model_state.optimizers import MOMENTS
 from situate.runtime.programs.placed import PlacedProgram
+from situate.torch_capture.updates.optimizer_state import state_tensors
 
 if TYPE_CHECKING:
     import torch
@@ -64,10 +64,8 @@ def lay_out(
     import torch
 
     kinds = {whole: updated[k] for k, (whole, _) in wholes.items() if k in updated} | dict(updated)
-    names = [("value", *(MOMENTS[kinds[k]] if k in kinds else ())) for k in range(len(tensors))]
-    # Dense tensors: pieces of an update are ranges of elements in memory.
     own = {
-        k: {name: layout.dense(tensor) for name in names[k]}
+        k: _lay_out_one(layout, tensor, kinds.get(k))
         for k, tensor in enumerate(tensors)
         if k not in wholes
     }
@@ -75,10 +73,12 @@ def lay_out(
     for number, tensor in enumerate(tensors):
         if number in wholes:
             whole, part = wholes[number]
-            parts = {name: own[whole][name].of_part(part) for name in names[number]}
+            places = own[whole] if number in kinds else {"value": own[whole]["value"]}
+            parts = {name: place.of_part(part) for name, place in places.items()}
         else:
             parts = own[number]
-        copies = tuple(layout.dense(tensor) for _ in (parts if number in changed else ()))
+        copied = _lay_out_one(layout, tensor, kinds.get(number)) if number in changed else {}
+        copies = tuple(copied.values())
         count, count_copy = (layout.place((), (), torch.float32) for _ in range(2))
         mark = layout.place((2,), (1,), torch.int64)
         entries.append(EntryPlaces(parts, copies, count, count_copy, mark))
@@ -86,6 +86,24 @@ def lay_out(
     for number, (whole, _) in reversed([*wholes.items()]):
         entries[whole] = replace(entries[whole], count=entries[number].count)
     return entries
+
+
+def _lay_out_one(layout: Layout, tensor: torch.Tensor, kind: str | None) -> dict[str, Place]:
+    """Places for a tensor and its state of an optimiser, by name."""
+    import torch
+
+    # Dense tensors: pieces of an update are ranges of elements in memory.
+    places = {"value": layout.dense(tensor)}
+    shape = tuple(tensor.shape)
+    for part in state_tensors(kind, shape) if kind else ():
+        dtype = getattr(torch, part.dtype) if part.dtype else tensor.dtype
+        if part.shape != shape:
+            places[part.name] = layout.like(torch.empty(part.shape, dtype=dtype, device="meta"))
+        elif dtype is tensor.dtype:
+            places[part.name] = layout.dense(tensor)
+        else:
+            places[part.name] = layout.dense(torch.empty_like(tensor, dtype=dtype, device="meta"))
+    return places
 
 
 class Entry:
@@ -172,7 +190,11 @@ class Entry:
         count = int(self._mark[1])
         # Only copied rows can have changed; the rest of the copy is from an earlier step.
         for copy, part in zip(self.copies, self.parts, strict=True):
-            rows(part)[:count].copy_(rows(copy, part)[:count])
+            if part.shape == self.value.shape:
+                rows(part)[:count].copy_(rows(copy, part)[:count])
+            elif count:
+                # State of another shape changes in one piece.
+                part.copy_(copy)
         self.count.copy_(self._count_copy)
         self._mark[0] = 0  # the next call repeats the number
 

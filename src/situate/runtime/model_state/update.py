@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from situate.runtime.model_state.optimizers import MOMENTS, Hyperparameters, owner_types
+from situate.data.update_rule import WHOLE
+from situate.runtime.model_state.adam import update_adam, update_adamw
+from situate.runtime.model_state.optimizers import Hyperparameters, owner_types
 from situate.runtime.model_state.state import Entry, rows
+from situate.torch_capture.updates.optimizer_state import state_tensors
 
 if TYPE_CHECKING:
     import torch
@@ -35,9 +38,10 @@ class Update:
     def __init__(self, kind: str, entry: Entry, hyperparameters: Hyperparameters) -> None:
         import torch
 
-        self._entry, self._apply = entry, _APPLY[kind]
+        self._entry, self._apply = entry, APPLY[kind]
         self._hyperparameters = owner_types(hyperparameters)
-        self._size = _size(entry.value)
+        self._whole = kind in WHOLE
+        self._size = _size(entry.value, self._whole)
         self._parts = self._pieces(entry.parts)
         self._copies = self._pieces(entry.copies) or [()] * len(self._parts)
         self._count = torch.zeros((), device="cpu")
@@ -66,6 +70,8 @@ class Update:
         """The pieces of tensors of the parameter's shape: by piece, one of each tensor."""
         import torch
 
+        if self._whole:
+            return [tuple(tensors)] if tensors else []
         like = self._entry.value
         return list(zip(*(torch.split(rows(t, like), self._size) for t in tensors), strict=True))
 
@@ -83,18 +89,18 @@ def rehearse(kind: str, hyperparameters: Hyperparameters, dtype: torch.dtype) ->
     """Raise the error of an update with these hyperparameters, if any, and change nothing."""
     import torch
 
-    names = ("gradient", "value", *MOMENTS[kind])
     # One element shows every error that depends on options and types.
-    gradient, *parts = (torch.zeros(1, dtype=dtype, device="cpu") for _ in names)
+    types = [getattr(torch, p.dtype) if p.dtype else dtype for p in state_tensors(kind, (1,))]
+    gradient, *parts = (torch.zeros(1, dtype=t, device="cpu") for t in (dtype, dtype, *types))
     with torch.no_grad():
-        _APPLY[kind](parts, gradient, torch.zeros((), device="cpu"), owner_types(hyperparameters))
+        APPLY[kind](parts, gradient, torch.zeros((), device="cpu"), owner_types(hyperparameters))
 
 
-def _size(parameter: torch.Tensor) -> int:
+def _size(parameter: torch.Tensor, whole: bool) -> int:
     """Rows of a piece, see `rows`. On a GPU a call costs more than the caches save, so one piece
-    has all."""
+    has all, as it has if the update is not element by element."""
     count = max(1, len(rows(parameter)))
-    if parameter.device.type != "cpu":
+    if whole or parameter.device.type != "cpu":
         return count
     return max(1, PIECE_ELEMENTS * count // max(1, parameter.numel()))
 
@@ -121,28 +127,48 @@ def _sgd(
     count += 1
 
 
-def _adam(
+def _rounded_adamw(
     parts: Tensors, gradient: torch.Tensor, count: torch.Tensor, hyperparameters: Hyperparameters
 ) -> None:
-    from torch.optim.adam import adam
+    from situate.runtime.model_state.rounded_moments import update_rounded
 
-    parameter, average, square = ([part] for part in parts)
-    adam(parameter, [gradient], average, square, [], [count], **_adam_options(hyperparameters))
+    def update(wide: Tensors, wide_gradient: torch.Tensor) -> None:
+        update_adamw(wide, wide_gradient, count, hyperparameters)
+
+    update_rounded(parts, gradient, update)
 
 
-def _adamw(
+def _adafactor(
     parts: Tensors, gradient: torch.Tensor, count: torch.Tensor, hyperparameters: Hyperparameters
 ) -> None:
-    from torch.optim.adamw import adamw
+    from torch.optim._adafactor import adafactor
 
-    parameter, average, square = ([part] for part in parts)
-    adamw(parameter, [gradient], average, square, [], [count], **_adam_options(hyperparameters))
+    parameter, *state = parts
+    row, column, variance = (*state, None) if len(state) == 2 else (None, None, *state)
+    names = ("d", "lr", "beta2_decay", "weight_decay", "maximize")
+    options = {name: hyperparameters[name] for name in names}
+    eps1, eps2 = hyperparameters["eps"]
+    adafactor(
+        [parameter],
+        [gradient],
+        [row],
+        [column],
+        [variance],
+        [count],
+        False,
+        eps1=eps1,
+        eps2=eps2,
+        **options,
+    )
 
 
-def _adam_options(hyperparameters: Hyperparameters) -> Hyperparameters:
-    beta1, beta2 = hyperparameters["betas"]
-    options = {name: hyperparameters[name] for name in ("lr", "weight_decay", "eps", "maximize")}
-    return {"foreach": False, "amsgrad": False, "beta1": beta1, "beta2": beta2, **options}
-
-
-_APPLY: dict[str, Apply] = {"sgd": _sgd, "momentum": _sgd, "adam": _adam, "adamw": _adamw}
+APPLY: dict[str, Apply] = {
+    "sgd": _sgd,
+    "momentum": _sgd,
+    "adam": update_adam,
+    "adamw": update_adamw,
+    "adamw-bf16": _rounded_adamw,
+    "adamw8bit": _rounded_adamw,
+    "adafactor": _adafactor,
+}
+"""By kind of optimiser, the update of a piece of a parameter."""

@@ -22,6 +22,7 @@ from situate.torch_capture.patches.named_devices import NamedDevices
 from situate.torch_capture.refusals.errors import explained, quiet
 from situate.torch_capture.slices.traces import Traces
 from situate.torch_capture.tracing import Trace
+from situate.torch_capture.updates.recipes import check_cast, under_recipe
 
 if TYPE_CHECKING:
     import torch
@@ -105,7 +106,9 @@ def capture_program(
     check_installed()
     with quiet(), explained(name, "capturing the step"):
         real = from_real(model, inputs, loss, name, named_devices)
-        captured, separate = step_of(Traces(real, name), training, slices, recompute, cuts)
+        check_cast(model, rule.recipe)
+        fake = under_recipe(real, rule.recipe)
+        captured, separate = step_of(Traces(fake, name), training, slices, recompute, cuts)
         step = to_step(captured, optimizer)
         check_functional(step.flow.ops)
         op_drafts = drafts(step)

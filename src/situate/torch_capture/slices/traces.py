@@ -15,6 +15,7 @@ from situate.torch_capture.build import FakeStep
 from situate.torch_capture.slices.cut import Cut, batch_of, cut_inputs
 from situate.torch_capture.slices.witness import Witness, witness
 from situate.torch_capture.tracing import Trace, joint
+from situate.torch_capture.updates.recipes import sum_in_float32
 
 
 class Traces:
@@ -40,7 +41,7 @@ class Traces:
     @cached_property
     def whole(self) -> Trace:
         """The trace of the whole batch."""
-        return joint(self.fake, True, self.name)
+        return _traced(self.fake, self.name)
 
     def witness(self, part: Trace, cut: Cut, loss: Reduction) -> Witness | None:
         """The comparison of slices on random numbers, run once for all cuts; None if it cannot run,
@@ -74,13 +75,21 @@ class Traces:
 
     def _traced(self, cut: Cut, s: int) -> Trace:
         try:
-            return joint(cut.slice_of(self.fake, s), True, self.name)
+            return _traced(cut.slice_of(self.fake, s), self.name)
         except SituateError as error:
             raise SituateError(
                 f"{error}; the step runs on the whole batch, and not on {cut.samples[s]} of its "
                 f"{sum(cut.samples)} samples: let sizes that it has as numbers follow from its "
                 "inputs"
             ) from None
+
+
+def _traced(fake: FakeStep, name: str) -> Trace:
+    """The trace of a training step, whose gradients have the type in which slices add them up."""
+    trace = joint(fake, True, name)
+    if fake.recipe is not None and fake.recipe.sums_float32:
+        sum_in_float32(trace)
+    return trace
 
 
 MOST_COMBINED = 3

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from situate.data.update_rule import CLIP
-from situate.torch_capture.flow import described_outputs
 from situate.torch_capture.names import path
 from situate.torch_capture.nodes import add_call, module_of
 from situate.torch_capture.tracing import Trace
+from situate.torch_capture.updates.gradient_nodes import gradient_nodes, replace_gradients
 
 if TYPE_CHECKING:
     import torch
@@ -25,8 +25,7 @@ def clip_gradients(trace: Trace, max_norm: float) -> None:
     parameter's layout. The result therefore equals PyTorch's to the last bit.
     """
     graph = trace.graph
-    output = graph.output_node()
-    with graph.inserting_before(output):
+    with graph.inserting_before(graph.output_node()):
         gradients = _gradients(trace)
         if not gradients:
             return
@@ -35,44 +34,16 @@ def clip_gradients(trace: Trace, max_norm: float) -> None:
             name: _clipped(trace, module_of(name), gradient, factor)
             for name, gradient in gradients.items()
         }
-    returned: list[tuple[Any, Any]] = []
-    for node, descriptor in described_outputs(graph):
-        name = _parameter(trace, descriptor)
-        if name is None:
-            returned.append((node, descriptor))
-        # A tied parameter has an output for each name. The first returns the clipped sum; the
-        # others go.
-        elif name in clipped:
-            returned.append((clipped.pop(name), descriptor))
-    output.args = (tuple(node for node, _ in returned),)
-    output.meta["desc"] = [descriptor for _, descriptor in returned]
+    replace_gradients(trace, clipped)
 
 
 def _gradients(trace: Trace) -> dict[str, fx.Node]:
-    """By parameter, in the model's order: the sum over its names, in the parameter's layout."""
+    """By parameter, in the model's order: its gradient, in the parameter's layout."""
     placeholders = {path(node.meta.get("desc")): node for node in trace.graph.nodes}
-    gradients: dict[str, fx.Node] = {}
-    for node, descriptor in described_outputs(trace.graph):
-        if name := _parameter(trace, descriptor):
-            before = gradients.get(name)
-            module = module_of(name)
-            gradients[name] = (
-                add_call(trace.graph, module, "add.Tensor", before, node) if before else node
-            )
-    order = dict.fromkeys(trace.canonical.values())
     return {
-        name: _laid_out(trace, name, gradients[name], placeholders[name])
-        for name in order
-        if name in gradients
+        name: _laid_out(trace, name, gradient, placeholders[name])
+        for name, gradient in gradient_nodes(trace).items()
     }
-
-
-def _parameter(trace: Trace, descriptor: object) -> str | None:
-    """The parameter whose gradient an output is; None for other outputs."""
-    if type(descriptor).__name__ != "GradAOTOutput":
-        return None
-    name = path(descriptor.grad_of)  # type: ignore[attr-defined]
-    return trace.canonical[name] if name in trace.trainable else None
 
 
 def _laid_out(trace: Trace, name: str, gradient: fx.Node, parameter: fx.Node) -> fx.Node:
