@@ -185,8 +185,9 @@ synchronisation: seconds added to every transfer.)")
           [](Problem* self, const Ops& ops, const Tensors& tensors, const Devices& devices,
              const Rules& rules) { new (self) Problem(made(ops, tensors, devices, rules)); },
           nb::kw_only(), "ops"_a, "tensors"_a, "devices"_a, "rules"_a);
-  module.def("depth_first_order", &depth_first_order, "order"_a, "start"_a, "before"_a,
-             R"(Ops (n,) in post-order: each follows its predecessors, and comes just before its first successor.
+  module.def(
+      "depth_first_order", &depth_first_order, "order"_a, "start"_a, "before"_a,
+      R"(Ops (n,) in post-order: each follows its predecessors, and comes just before its first successor.
 
 order: (n,) all ops; those without successors are reached in this order.
 start, before: (n + 1,), (e,) the predecessors of op i are before[start[i]:start[i + 1]], without

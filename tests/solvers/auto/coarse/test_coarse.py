@@ -8,6 +8,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
+from situate.data.cuts import parse_cuts
 from situate.data.problem import Problem
 from situate.solvers import solve
 from situate.solvers.auto.coarse import plan_coarse
@@ -51,9 +52,12 @@ def test_a_coarse_plan_is_better_than_one_device() -> None:
         unrolled(4, 4),
         replace(unrolled(16, 8), objective="memory"),
         replace(unrolled(16, 8), cluster=devices(1.0, 1.0, transfers="blocking")),
+        replace(
+            unrolled(16, 8), graph=replace(unrolled(16, 8).graph, cuts=parse_cuts(["features=2"]))
+        ),
         Problem(apart(500, persistent=1, group="all"), devices(1.0, 1.0)),
     ],
-    ids=["few ops", "memory", "blocking", "runs of one op"],
+    ids=["few ops", "memory", "blocking", "parts", "runs of one op"],
 )
 def test_other_graphs_are_planned_op_by_op(problem: Problem) -> None:
     search = Search(problem, budget=Budget(evaluation_limit=400), threads=1)

@@ -14,7 +14,7 @@ from situate.solvers.search import Search
 MIN_OPS = 20_000
 """Smaller graphs are planned op by op alone."""
 
-LEVELS = ((1000, 0.3), (4000, 0.2))
+LEVELS = ((1000, 0.5), (4000, 0.3))
 """Least number of runs on each level, and the level's share of the remaining budget."""
 
 MIN_RATIO = 8
@@ -40,8 +40,7 @@ def plan_coarse(search: Search, plan: Plan, improve: Plan) -> None:
         improve: continues from the incumbent, for the other levels.
     """
     problem = search.problem
-    by_time = problem.objective == "time" and problem.transfers == "overlapped"
-    if problem.n < MIN_OPS or not by_time:
+    if not _applies(problem):
         return
     for number, (runs, share) in enumerate(LEVELS):
         if search.finished() or not search.budget.affords(OFFERS_TO_SET_UP / share):
@@ -51,6 +50,13 @@ def plan_coarse(search: Search, plan: Plan, improve: Plan) -> None:
         level = Level(problem, runs, None if start is None else start.placement)
         if level.runs * MIN_RATIO <= problem.n:
             _search(search, level, share, improve if number else plan, start)
+
+
+def _applies(problem: Problem) -> bool:
+    by_time = problem.objective == "time" and problem.transfers == "overlapped"
+    # Rules for slices and parts, which coarse ops do not have, plan better.
+    is_whole = problem.graph.slices is None and problem.graph.cuts is None
+    return problem.n >= MIN_OPS and by_time and is_whole
 
 
 def _search(

@@ -116,9 +116,9 @@ def _offer_constructed(search: Search) -> bool:
     for offer in (_offer_random, offer_pipelines, swap_devices, _list_to_fit):
         if not search.finished():
             offer(search)
-    # If memory is short, lists end in local optima of single moves.
-    if not full and not search.finished():
-        justification.offer_start(search)
+    if not search.finished():
+        share = justification.SHARE_BEYOND_ONE_DEVICE if full else justification.START_SHARE
+        justification.offer_start(search, share)
     return full
 
 
