@@ -1,6 +1,6 @@
 """`auto`: constructed plans, the best of which is improved until the budget ends.
 
-    construct   rules, enumeration, cuts, random plans, pipelines
+    construct   rules, coarse problems, enumeration, cuts, random plans, pipelines
         |
     repair      while nothing fits: annealing for memory
         |

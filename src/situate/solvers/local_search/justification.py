@@ -36,8 +36,8 @@ TRIALS = ((0.02, 1.05), (0.1, 1.0))
 than the best plan by a factor."""
 
 START_SHARE, SHARE_BEYOND_ONE_DEVICE = 0.1, 0.3
-"""Largest shares of the remaining budget for the search for a start; the second applies if no
-device can hold the step. Moves of single ops then improve a plan slowly."""
+"""Largest shares of the remaining budget for the search for a start; the second applies if the
+fastest accelerator cannot hold the step. Moves of single ops then improve a plan slowly."""
 
 OFFERS_TO_SET_UP = 20
 """Setup of the chains takes less time than so many offers."""
