@@ -28,7 +28,7 @@ TRIAL_LISTS = 30
 """Least number of lists of each chain before the search for a start is judged again, unless its
 share of the budget is spent before."""
 
-SHARE_TO_FIT = 0.1
+SHARE_TO_FIT = 0.2
 """Share of the remaining budget for these lists while none fits."""
 
 TRIALS = ((0.02, 1.05), (0.1, 1.0))
