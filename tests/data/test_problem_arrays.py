@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from situate import _core
 from situate.data.problem_arrays import post_order
 
 
@@ -29,3 +31,13 @@ def test_ops_that_nothing_waits_for_are_reached_in_the_given_order() -> None:
 
 def test_an_op_that_is_named_twice_comes_once() -> None:
     assert walked(2, (0, 1), (0, 1)) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("start", "before"), [([0], []), ([0, 1, 2], [0, 2]), ([0, 2, 1], [0]), ([0, 0, 0], [1])]
+)
+def test_the_core_refuses_edges_that_are_none(start: list[int], before: list[int]) -> None:
+    with pytest.raises(ValueError, match=r"start|ops"):
+        _core.problem.depth_first_order(
+            np.arange(2, dtype=np.int32), np.array(start, np.int64), np.array(before, np.int32)
+        )

@@ -69,13 +69,14 @@ def offer_start(search: Search, share: float = START_SHARE) -> None:
     the incumbent."""
     if not applies(search.problem) or not search.budget.affords(OFFERS_TO_SET_UP):
         return
-    chains, best, budget = _Chains(search), search.incumbent.value, search.budget.remaining()
+    chains, incumbent, budget = _Chains(search), search.incumbent, search.budget.remaining()
+    best = incumbent.value if incumbent.feasible else math.inf
     end = (1 - share) * budget
     chains.go(FIRST_LISTS)
     if not chains.fit:
         # Lists leave room for bytes that they do not foresee, more from list to list.
         chains.list_until((1 - SHARE_TO_FIT) * budget, TRIAL_LISTS)
-    if chains.seconds > MAX_FIRST_RATIO * best:
+    if not chains.fit or chains.seconds > MAX_FIRST_RATIO * best:
         return
     chains.list_until(end, TRIAL_LISTS)
     for part, most in TRIALS:
@@ -135,8 +136,9 @@ class _Chains:
     def list_until(self, until: float, lists: int = MOST_EVALUATIONS) -> None:
         """List until this share of the budget remains, or each chain has listed so many plans in
         all."""
-        while self._core.evaluations < lists * self.count and not self._search.finished():
-            if self._search.budget.remaining() <= until or not self.go(lists, until):
+        while (left := lists - self._core.evaluations // self.count) > 0:
+            over = self._search.finished() or self._search.budget.remaining() <= until
+            if over or not self.go(left, until):
                 return
 
     def _allowed(self, most: int, until: float) -> int:
