@@ -3,12 +3,15 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
 #include "problem/check.h"
+#include "problem/depth_first.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -114,6 +117,22 @@ Problem made(const Ops& ops, const Tensors& tensors, const Devices& devices, con
   return p;
 }
 
+auto depth_first_order(const Array<int32_t, 1>& order, const Array<int64_t, 1>& start,
+                       const Array<int32_t, 1>& before) {
+  const auto n = static_cast<int64_t>(order.size());
+  const auto edges = static_cast<int64_t>(before.size());
+  const auto first = view(start);
+  check(static_cast<int64_t>(start.size()) == n + 1 && first.front() == 0 && first.back() == edges,
+        "start has n + 1 places from 0 to the number of edges");
+  check(std::is_sorted(first.begin(), first.end()), "start does not fall");
+  const auto is_op = [n](int32_t op) { return op >= 0 && op < n; };
+  check(std::ranges::all_of(view(order), is_op) && std::ranges::all_of(view(before), is_op),
+        "ops are at least 0 and below n");
+  auto visited = problem::depth_first_order(view(order), first, view(before));
+  const size_t count = visited.size();
+  return to_numpy(std::move(visited), {count});
+}
+
 }  // namespace
 
 void bind_problem(nb::module_& module) {
@@ -166,6 +185,13 @@ synchronisation: seconds added to every transfer.)")
           [](Problem* self, const Ops& ops, const Tensors& tensors, const Devices& devices,
              const Rules& rules) { new (self) Problem(made(ops, tensors, devices, rules)); },
           nb::kw_only(), "ops"_a, "tensors"_a, "devices"_a, "rules"_a);
+  module.def(
+      "depth_first_order", &depth_first_order, "order"_a, "start"_a, "before"_a,
+      R"(Ops (n,) in post-order: each follows its predecessors, and comes just before its first successor.
+
+order: (n,) all ops; those without successors are reached in this order.
+start, before: (n + 1,), (e,) the predecessors of op i are before[start[i]:start[i + 1]], without
+    cycles; the last one comes first.)");
 }
 
 }  // namespace situate::bindings

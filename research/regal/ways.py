@@ -110,9 +110,14 @@ def _using(problem: Problem, seed: int, way: Way | None, linker: Linker | None) 
             yield
 
 
-def _constructed(search: Search, on_start: Callable[[], None], linker: Linker) -> bool | None:
+def _constructed(
+    search: Search,
+    plan_coarse: Callable[[Search], None],
+    on_start: Callable[[], None] | None,
+    linker: Linker,
+) -> bool | None:
     """See `construct`; if memory is not short, plans of bred parts are offered after its own."""
-    full = construct(search, on_start)
+    full = construct(search, plan_coarse, on_start)
     if full is False and not search.finished() and search.incumbent.feasible:
         offer_bred_parts(search, linker)
     return full

@@ -64,3 +64,12 @@ class Problem:
     """A placement problem, of which the core keeps a copy."""
 
     def __init__(self, *, ops: Ops, tensors: Tensors, devices: Devices, rules: Rules) -> None: ...
+
+def depth_first_order(order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], before: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.int32]:
+    """
+    Ops (n,) in post-order: each follows its predecessors, and comes just before its first successor.
+
+    order: (n,) all ops; those without successors are reached in this order.
+    start, before: (n + 1,), (e,) the predecessors of op i are before[start[i]:start[i + 1]], without
+        cycles; the last one comes first.
+    """

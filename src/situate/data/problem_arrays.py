@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from situate import _core
 from situate.data.arrays import Order
 from situate.data.cluster import Cluster
 from situate.data.cost_lookup import workspace_of
@@ -122,11 +121,11 @@ class ProblemArrays:
     def depth_first(self) -> NDArray[np.int32]:
         """(n,) a topological order with every op just before its first use: depth first through the
         inputs of each op without consumers."""
-        inputs: list[list[int]] = [[] for _ in range(self.n)]
-        for producer, consumer in self.graph.edges():
-            inputs[consumer].append(producer)
-        place = {op: i for i, op in enumerate(self.graph.order)}
-        return post_order(self.graph.order, inputs, rank=place.__getitem__)
+        order = np.array(self.graph.order, np.int32)
+        place = np.empty(self.n, np.int64)
+        place[order] = np.arange(self.n)
+        producers = np.repeat(self.producer, np.diff(self.consumer_start))
+        return post_order(order, producers, self.consumers, rank=place)
 
     @cached_property
     def serial_seconds(self) -> float:
@@ -155,29 +154,15 @@ class ProblemArrays:
 
 
 # A topological order by walking a graph depth first.
-def post_order(
-    order: Sequence[int], before: Sequence[Sequence[int]], rank: Callable[[int], Any]
-) -> Order:
+def post_order(order: Order, before: Order, after: Order, rank: NDArray[np.int64]) -> Order:
     """(n,) every op after its predecessors, and just before its first successor.
 
     Args:
         order: (n,) all ops; ops without successors are reached in this order.
-        before: (n,) the predecessors of each op, without cycles.
-        rank: sort key; of an op's predecessors, the largest comes first.
+        before, after: (edges,) ops at the ends of each edge; there are no cycles.
+        rank: (n,) of an op's predecessors, the one with the largest rank comes first.
     """
-    awaited = {op for ops in before for op in ops}
-    # The stack's end is visited first.
-    stack = [op for op in reversed(order) if op not in awaited]
-    is_visited = bytearray(len(order))
-    visited: list[int] = []
-    while stack:
-        op = stack[-1]
-        missing = [] if is_visited[op] else {i for i in before[op] if not is_visited[i]}
-        if missing:
-            stack.extend(sorted(missing, key=rank))
-            continue
-        stack.pop()
-        if not is_visited[op]:
-            is_visited[op] = 1
-            visited.append(op)
-    return np.array(visited, np.int32)
+    # (edges,) by their ends, and in the order of rising ranks.
+    rising = np.lexsort((rank[before], after))
+    start = np.concatenate(([0], np.cumsum(np.bincount(after, minlength=len(order)))))
+    return _core.problem.depth_first_order(order, start, before[rising])

@@ -80,20 +80,23 @@ def _spread(graph: Graph, stages: Sequence[Stage]) -> list[int]:
     """Ops without a stage follow the latest of their inputs, or else their first reader."""
     result = list(stages)
     rank = {op: position for position, op in enumerate(graph.order)}
-    producers: dict[int, list[int]] = {}
-    consumers: dict[int, list[int]] = {}
+    # Of ops without a stage; most ops have one.
+    producers: dict[int, list[int]] = {op: [] for op, stage in enumerate(stages) if stage is None}
+    consumers: dict[int, list[int]] = {op: [] for op in producers}
     for producer, consumer in graph.edges():
-        producers.setdefault(consumer, []).append(producer)
-        consumers.setdefault(producer, []).append(consumer)
+        if consumer in producers:
+            producers[consumer].append(producer)
+        if producer in consumers:
+            consumers[producer].append(consumer)
     # Forward: an op such as a reshape follows the last of its inputs to run.
-    for op in graph.order:
-        sources = [p for p in producers.get(op, ()) if result[p] is not None]
-        if result[op] is None and sources:
+    for op in filter(producers.__contains__, graph.order):
+        sources = [p for p in producers[op] if result[p] is not None]
+        if sources:
             result[op] = result[max(sources, key=rank.__getitem__)]
     # Backward: what no layer feeds, such as an input, goes to its first reader.
-    for op in reversed(graph.order):
+    for op in filter(consumers.__contains__, reversed(graph.order)):
         if result[op] is None:
-            readers = sorted(consumers.get(op, ()), key=rank.__getitem__)
+            readers = sorted(consumers[op], key=rank.__getitem__)
             result[op] = next((result[r] for r in readers), 0)
     return _together(graph, [stage or 0 for stage in result])
 

@@ -161,3 +161,17 @@ def test_nothing_is_begun_without_time_for_it() -> None:
     evaluations = search.budget.evaluations
     justification.offer_start(search)
     assert search.budget.evaluations == evaluations
+
+
+def test_a_start_goes_on_until_a_list_fits() -> None:
+    """The first lists overfill a device, because they do not foresee all bytes."""
+    problem = Problem(layered(10, 6, 1, size=4, persistent=1), devices(1, 1, memory=66))
+    search = _started(problem, evaluation_limit=2000)
+    assert search.incumbent.feasible
+    assert search.budget.evaluations > 2 * justification.CHAINS * justification.FIRST_LISTS
+
+
+def test_a_start_ends_if_no_list_fits() -> None:
+    problem = Problem(layered(10, 6, 1, size=4, persistent=1), devices(1, 1, memory=50))
+    evaluations = _started(problem, evaluation_limit=2000).budget.evaluations
+    assert evaluations <= justification.CHAINS * justification.TRIAL_LISTS + 10

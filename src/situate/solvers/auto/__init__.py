@@ -1,6 +1,6 @@
 """`auto`: constructed plans, the best of which is improved until the budget ends.
 
-    construct   rules, enumeration, cuts, random plans, pipelines
+    construct   rules, coarse problems, enumeration, cuts, random plans, pipelines
         |
     repair      while nothing fits: annealing for memory
         |
@@ -16,6 +16,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from situate.simulation.decoding import order_of
+from situate.solvers.auto.coarse import plan_coarse
 from situate.solvers.auto.construct import construct
 from situate.solvers.auto.finish import finish
 from situate.solvers.auto.improve import improve, shorten
@@ -60,7 +61,7 @@ def _plan(search: Search, for_loads: bool = False, others: Islands | None = None
     problem = search.problem
     search.keep_to_limit()
     with search.trying(second_order(search)):
-        full = construct(search, others.start if others is not None else lambda: None)
+        full = construct(search, _plan_coarse, others.start if others is not None else None)
     if full is None or search.finished():
         return
     if problem.objective == "throughput" and orders_count(problem):
@@ -69,6 +70,11 @@ def _plan(search: Search, for_loads: bool = False, others: Islands | None = None
     full = full and not for_loads
     if others is None or not others.improve(full):
         improve(search, True, full)
+
+
+def _plan_coarse(search: Search) -> None:
+    """Plan a large graph as far fewer ops; on the coarsest level in all phases."""
+    plan_coarse(search, _plan, shorten)
 
 
 def _offer_shortest_step(search: Search) -> None:

@@ -21,14 +21,23 @@ MOST_EVALUATIONS = 2**31
 """Largest number of plans that a chain lists between two checks of the clock."""
 
 FIRST_LISTS, MAX_FIRST_RATIO = 5, 1.25
-"""The search for a start ends after so many lists if it is still longer than the best plan by this
-factor."""
+"""The search for a start ends after so many lists of each chain if it is still longer than the best
+plan by this factor."""
 
-TRIAL_SHARE, MAX_TRIAL_RATIO = 0.02, 1.05
-"""The same after this share of the remaining budget."""
+TRIAL_LISTS = 30
+"""Least number of lists of each chain before the search for a start is judged again, unless its
+share of the budget is spent before."""
 
-START_SHARE = 0.1
-"""Largest share of the remaining budget for the search for a start."""
+SHARE_TO_FIT = 0.2
+"""Share of the remaining budget for these lists while none fits."""
+
+TRIALS = ((0.02, 1.05), (0.1, 1.0))
+"""Shares of the remaining budget, after each of which the search for a start ends if it is longer
+than the best plan by a factor."""
+
+START_SHARE, SHARE_BEYOND_ONE_DEVICE = 0.1, 0.3
+"""Largest shares of the remaining budget for the search for a start; the second applies if the
+fastest accelerator cannot hold the step. Moves of single ops then improve a plan slowly."""
 
 OFFERS_TO_SET_UP = 20
 """Setup of the chains takes less time than so many offers."""
@@ -55,22 +64,26 @@ def run(search: Search) -> None:
         pass
 
 
-def offer_start(search: Search) -> None:
+def offer_start(search: Search, share: float = START_SHARE) -> None:
     """Offer the plans of justification in a share of the budget; stop early if they are far from
     the incumbent."""
     if not applies(search.problem) or not search.budget.affords(OFFERS_TO_SET_UP):
         return
-    chains, best, budget = _Chains(search), search.incumbent.value, search.budget.remaining()
+    chains, incumbent, budget = _Chains(search), search.incumbent, search.budget.remaining()
+    best = incumbent.value if incumbent.feasible else math.inf
+    end = (1 - share) * budget
     chains.go(FIRST_LISTS)
-    if chains.seconds > MAX_FIRST_RATIO * best:
+    if not chains.fit:
+        # Lists leave room for bytes that they do not foresee, more from list to list.
+        chains.list_until((1 - SHARE_TO_FIT) * budget, TRIAL_LISTS)
+    if not chains.fit or chains.seconds > MAX_FIRST_RATIO * best:
         return
-    for share, most in ((TRIAL_SHARE, MAX_TRIAL_RATIO), (START_SHARE, math.inf)):
-        until = (1 - share) * budget
-        while search.budget.remaining() > until and not search.finished():
-            if not chains.go(MOST_EVALUATIONS, until):
-                break
+    chains.list_until(end, TRIAL_LISTS)
+    for part, most in TRIALS:
+        chains.list_until((1 - part) * budget)
         if chains.seconds > most * best:
             return
+    chains.list_until(end)
 
 
 def applies(problem: Problem) -> bool:
@@ -95,6 +108,11 @@ class _Chains:
         self._best_costs = [(True, math.inf)] * self.count
 
     @property
+    def fit(self) -> bool:
+        """True if a plan fits."""
+        return math.isfinite(self.seconds)
+
+    @property
     def seconds(self) -> float:
         return min(math.inf if misfit else cost for misfit, cost in self._best_costs)
 
@@ -114,6 +132,14 @@ class _Chains:
             self._offer()
         search.report()
         return listed
+
+    def list_until(self, until: float, lists: int = MOST_EVALUATIONS) -> None:
+        """List until this share of the budget remains, or each chain has listed so many plans in
+        all."""
+        while (left := lists - self._core.evaluations // self.count) > 0:
+            over = self._search.finished() or self._search.budget.remaining() <= until
+            if over or not self.go(left, until):
+                return
 
     def _allowed(self, most: int, until: float) -> int:
         search = self._search

@@ -10,7 +10,7 @@ from situate import _core
 from situate.data.arrays import Bools, Floats, Ints, Order
 from situate.data.problem import Problem
 from situate.data.problem_arrays import post_order
-from situate.data.topology import accelerators
+from situate.data.topology import accelerators, edge_producers, places
 from situate.grouping.units import UnitGraph
 from situate.solvers.late import idle_sources
 from situate.solvers.partitioners.mapping import Mapping
@@ -104,12 +104,11 @@ class _Bisection:
 def depth_first_order(problem: Problem) -> Order:
     """Ops (n,) in post-order: each directly follows its inputs, visited by decreasing
     `_weights`."""
-    before = _inputs(problem)
-    for producer, consumer in problem.graph.control:
-        before[consumer].append(producer)
-    weight = _weights(problem)
-    # `post_order` visits inputs by falling rank; -op lets the lower number go first among equals.
-    return post_order(problem.graph.order, before, rank=lambda op: (*weight[op], -op))
+    readers, size = np.array(_weights(problem)).T
+    # The lower number goes first among equals.
+    rank = places(np.lexsort((-np.arange(problem.n), size, readers)))
+    order = np.array(problem.graph.order, np.int32)
+    return post_order(order, edge_producers(problem), problem.consumers, rank)
 
 
 def _weights(problem: Problem) -> list[tuple[int, int]]:

@@ -35,23 +35,29 @@ OFFERS_FOR_EARLIEST = 60
 searches need the time for other parts."""
 
 
-def construct(search: Search, on_start: Callable[[], None]) -> bool | None:
+def construct(
+    search: Search,
+    plan_coarse: Callable[[Search], None],
+    on_start: Callable[[], None] | None = None,
+) -> bool | None:
     """Offer constructed plans, simple ones first.
 
     Args:
+        plan_coarse: offers the plan of a coarse problem.
         on_start: runs before the plans that take long, such as the start of workers.
 
     Returns:
         True if the network has outgrown the fastest accelerator, so that improvement needs critical
         moves; None if the search is over, because the plan is optimal or the budget is spent.
     """
-    if _offer_rules(search) or look_at_all(search):
+    if _offer_rules(search, plan_coarse) or look_at_all(search):
         return None
-    on_start()
+    if on_start is not None:
+        on_start()
     return _offer_constructed(search)
 
 
-def _offer_rules(search: Search) -> bool:
+def _offer_rules(search: Search, plan_coarse: Callable[[Search], None]) -> bool:
     """Offer the plans of the list rules; True if the plan is optimal or the budget is spent.
 
     Rules run while there is time, and also afterwards while nothing fits. Other orders for the
@@ -64,6 +70,8 @@ def _offer_rules(search: Search) -> bool:
         # Of steps in parts this plan is far ahead of those below.
         tensor_parallel,
         expert,
+        # Large graphs have few of the plans below within a second, and none is as good.
+        plan_coarse,
         data_parallel,
         _offer_slices_everywhere,
         fsdp,
@@ -108,9 +116,9 @@ def _offer_constructed(search: Search) -> bool:
     for offer in (_offer_random, offer_pipelines, swap_devices, _list_to_fit):
         if not search.finished():
             offer(search)
-    # If memory is short, lists end in local optima of single moves.
-    if not full and not search.finished():
-        justification.offer_start(search)
+    if not search.finished():
+        share = justification.SHARE_BEYOND_ONE_DEVICE if full else justification.START_SHARE
+        justification.offer_start(search, share)
     return full
 
 
