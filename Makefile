@@ -6,8 +6,10 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 CPP_FILES := $(shell find cpp -name "*.cpp" -o -name "*.h")
 CORE := pyproject.toml CMakeLists.txt $(CPP_FILES)
-# In their own order, files of few long tests do not come last, when other processes have no more.
-PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+# One process more than cores, up to five: tests that wait for workers leave a core idle. In their
+# own order, files of few long tests do not come last, when other processes have no more.
+PROCESSES := $(shell echo $$(( $$(nproc) < 4 ? $$(nproc) + 1 : 5 )))
+PYTEST := $(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 STUBS := $(BIN)/python -m nanobind.stubgen -q -r -m situate._core
 # Else pytest would rewrite the assertions of 600 files anew in every process.
 unexport PYTHONDONTWRITEBYTECODE

@@ -128,8 +128,8 @@ def test_ctrl_c_returns_what_was_found_by_then() -> None:
     result.schedule.verify(problem)
 
 
-def _started(problem: Problem, **limits: Any) -> Search:
-    search = Search(problem, budget=Budget(**limits), threads=1)
+def _started(problem: Problem, lower_bound: float = 0.0, **limits: Any) -> Search:
+    search = Search(problem, budget=Budget(**limits), threads=1, lower_bound=lower_bound)
     search.offer(np.zeros(problem.n, np.int32), np.array(problem.graph.order, np.int32))
     justification.offer_start(search)
     return search
@@ -139,6 +139,17 @@ def test_a_start_takes_a_share_of_the_budget() -> None:
     search = _started(Problem(layered(10, 6, 1), devices(1, 1, 2)), evaluation_limit=1000)
     assert 50 < search.budget.evaluations <= 1000 * justification.START_SHARE + 10
     assert set(search.incumbent.placement.tolist()) == {0, 1, 2}
+
+
+def test_a_start_far_above_the_bound_is_not_offered() -> None:
+    """Searches hardly leave the basin of a slow device that holds everything."""
+    problem = Problem(layered(10, 6, 1), devices(1, 1, 2))
+    one_device = np.zeros(problem.n, np.int32).tolist()
+    bound = solve(problem, "heft").value / (2 * justification.MAX_OVER_BOUND)
+    search = _started(problem, bound, evaluation_limit=1000)
+    assert search.incumbent.placement.tolist() == one_device
+    nearer = _started(problem, 4 * bound, evaluation_limit=1000)
+    assert nearer.incumbent.placement.tolist() != one_device
 
 
 def test_far_from_the_best_plan_it_ends_at_once() -> None:

@@ -39,6 +39,10 @@ START_SHARE, SHARE_BEYOND_ONE_DEVICE = 0.1, 0.3
 """Largest shares of the remaining budget for the search for a start; the second applies if the
 fastest accelerator cannot hold the step. Moves of single ops then improve a plan slowly."""
 
+MAX_OVER_BOUND = 3
+"""A start is offered if its step is at most so many times as long as the lower bound. Worse ones,
+such as those of a slow device that holds everything, are poor basins."""
+
 OFFERS_TO_SET_UP = 20
 """Setup of the chains takes less time than so many offers."""
 
@@ -69,14 +73,16 @@ def offer_start(search: Search, share: float = START_SHARE) -> None:
     the incumbent."""
     if not applies(search.problem) or not search.budget.affords(OFFERS_TO_SET_UP):
         return
-    chains, incumbent, budget = _Chains(search), search.incumbent, search.budget.remaining()
+    longest = MAX_OVER_BOUND * search.lower_bound or math.inf
+    chains, budget = _Chains(search, longest), search.budget.remaining()
+    incumbent = search.incumbent
     best = incumbent.value if incumbent.feasible else math.inf
     end = (1 - share) * budget
     chains.go(FIRST_LISTS)
     if not chains.fit:
         # Lists leave room for bytes that they do not foresee, more from list to list.
         chains.list_until((1 - SHARE_TO_FIT) * budget, TRIAL_LISTS)
-    if not chains.fit or chains.seconds > MAX_FIRST_RATIO * best:
+    if not chains.fit or chains.seconds > min(longest, MAX_FIRST_RATIO * best):
         return
     chains.list_until(end, TRIAL_LISTS)
     for part, most in TRIALS:
@@ -94,13 +100,16 @@ def applies(problem: Problem) -> bool:
 class _Chains:
     """Independent chains.
 
+    Args:
+        longest: seconds of a step that is offered, at most.
+
     Attributes:
         count: number of chains.
         seconds: of the best plan that fits; infinite if there is none.
     """
 
-    def __init__(self, search: Search) -> None:
-        self._search = search
+    def __init__(self, search: Search, longest: float = math.inf) -> None:
+        self._search, self._longest = search, longest
         self.count = CHAINS if search.budget.time_limit is None else search.threads
         self._core = _core.search.make_justifications(
             search.simulator.core, search.seed, self.count
@@ -167,6 +176,7 @@ class _Chains:
             feasible, cost, placement, order = self._core.best(chain)
             if len(order) and (not feasible, cost) < before:
                 self._best_costs[chain] = not feasible, cost
-                self._search.offer(placement, order, ["eager"])
+                if cost <= self._longest:
+                    self._search.offer(placement, order, ["eager"])
         # The core has already counted these evaluations; decoding them again adds none.
         self._search.budget.evaluations = evaluations
