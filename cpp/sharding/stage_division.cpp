@@ -69,8 +69,8 @@ void StageDivision::find_members(int downset, int rest) {
       members_.push_back(64 * k + std::countr_zero(bits));
 }
 
-// The layers of a stage. Their options are none if a layer has none of this degree.
-void StageDivision::set_layers(int downset, int rest, int tensor) {
+// The layers of a stage and their options. False if a layer has none of this degree.
+bool StageDivision::set_layers(int downset, int rest, int tensor) {
   for (auto* list : {&option_seconds_, &option_weight_, &option_batch_, &option_fixed_})
     list->clear();
   option_first_.assign(1, 0);
@@ -79,6 +79,7 @@ void StageDivision::set_layers(int downset, int rest, int tensor) {
   for (const int v : members_) {
     double fastest = std::numeric_limits<double>::infinity(), lightest = fastest;
     const int64_t at = static_cast<int64_t>(tensor) * layers_.layers + v;
+    if (layers_.first[at] == layers_.first[at + 1]) return false;
     for (int64_t k = layers_.first[at]; k < layers_.first[at + 1]; ++k) {
       double seconds = layers_.seconds[k];
       for (int64_t j = layers_.incident[v]; j < layers_.incident[v + 1]; ++j)
@@ -95,6 +96,7 @@ void StageDivision::set_layers(int downset, int rest, int tensor) {
     least_seconds_ += fastest;
     least_weight_ += lightest;
   }
+  return true;
 }
 
 // False if the stage takes longer for certain, with so many replicas.
@@ -155,7 +157,7 @@ void StageDivision::each_stage(int downset, int rest, double seconds, bool all,
   const int64_t followers = row(rest)[layers_.devices];
   for (size_t g = 0; g < layers_.tensor_degrees.size(); ++g) {
     const int64_t tensor = layers_.tensor_degrees[g];
-    set_layers(downset, rest, static_cast<int>(g));
+    if (!set_layers(downset, rest, static_cast<int>(g))) continue;
     // The seconds rise or fall with the replicas throughout.
     if (!may_take(1, seconds) && !may_take(layers_.data_degrees.back(), seconds)) continue;
     set_replicas(1);

@@ -56,7 +56,7 @@ class StageDivision {
   bool within(int inner, int outer) const;
   int64_t least_devices(double work, double seconds) const;
   void find_members(int downset, int rest);
-  void set_layers(int downset, int rest, int tensor);
+  bool set_layers(int downset, int rest, int tensor);
   bool in_stage(int layer, int downset, int rest) const;
   bool may_take(int64_t data, double seconds) const;
   void set_replicas(int64_t data);

@@ -142,6 +142,16 @@ def test_layers_that_take_no_time_are_a_plan(tmp_path):
     assert (plan.value, plan.gap) == (0, 0)
 
 
+def test_layers_without_a_common_degree_are_in_stages_of_their_own(tmp_path):
+    content = random_content(1, layers=3, tight=9.0)
+    for node, degree in zip(content["nodes"], ("1", "2", "1"), strict=True):
+        options = next(iter(node["TMPCs"].values()))
+        node["TMPCs"] = {degree: options}
+    plan = solve_stages(read_stage_problem(write(tmp_path / "problem.json", content)))
+    assert len(plan.stages) >= 2
+    assert plan.value == pytest.approx(least_value(content))
+
+
 def test_a_layer_that_needs_more_devices_than_there_are_fits_nowhere(tmp_path):
     content = random_content(0, devices=1, tight=3.0)
     node = content["nodes"][0]
