@@ -8,6 +8,7 @@ not imports.
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from functools import cache
 from graphlib import TopologicalSorter
@@ -148,3 +149,17 @@ def test_the_page_on_architecture_shows_the_same_floors():
     drawn = PAGE.read_text().split("```text\n")[1].split("```")[0].replace("(the public names)", "")
     floors = [set(line.split()) for line in reversed(drawn.splitlines())]
     assert floors == [set(names.split()) for names in FLOORS[:-1]]
+
+
+# Two types of one name in one namespace are one to the linker, which keeps the code of either.
+def test_no_two_types_of_the_core_have_one_name() -> None:
+    names: Counter[tuple[str, str]] = Counter()
+    for path in (REPOSITORY / "cpp").rglob("*.*"):
+        text = re.sub(
+            r"^namespace \{.*?^\}  // namespace$", "", path.read_text(), flags=re.M | re.S
+        )
+        space = re.search(r"^namespace ([\w:]+) \{", text, re.M)
+        for name in re.findall(r"^(?:struct|class) (\w+)(?: final)?(?: : [^{;]*)? \{", text, re.M):
+            names[space[1] if space else "", name] += 1
+    assert names["situate::search", "TensorCopy"] == 1
+    assert not [name for name, count in names.items() if count > 1]

@@ -121,7 +121,7 @@ class Search {
     }
     state.used[item.target] -= item.freed;
     for (const int index : item.copies) {
-      const Copy& copy = placed_.copies[index];
+      const TensorCopy& copy = placed_.copies[index];
       if ((copy.users & state.taken) == copy.users) state.used[copy.device] -= copy.size;
     }
   }

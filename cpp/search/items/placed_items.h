@@ -35,7 +35,7 @@ struct Reader {
 };
 
 // A tensor on a device: it goes when all its users have been taken.
-struct Copy {
+struct TensorCopy {
   int32_t device;
   int64_t size;
   Items users;
@@ -47,7 +47,7 @@ struct PlacedItems {
   bool too_many = false;    // more than `most_items`; nothing else is known then
   std::vector<Item> items;  // ops first
   std::vector<std::vector<Reader>> readers;
-  std::vector<Copy> copies;
+  std::vector<TensorCopy> copies;
 
  private:
   void add_transfers(const problem::Problem& p, std::span<const int32_t> placement);
