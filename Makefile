@@ -8,7 +8,7 @@ CPP_FILES := $(shell find cpp -name "*.cpp" -o -name "*.h")
 CORE := pyproject.toml CMakeLists.txt $(CPP_FILES)
 # One process more than cores, up to five: tests that wait for workers leave a core idle. In their
 # own order, files of few long tests do not come last, when other processes have no more.
-PROCESSES := $(shell echo $$(( $$(nproc) < 4 ? $$(nproc) + 1 : 5 )))
+PROCESSES := $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 4 ? n + 1 : 5)))
 PYTEST := $(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 STUBS := $(BIN)/python -m nanobind.stubgen -q -r -m situate._core
 # Else pytest would rewrite the assertions of 600 files anew in every process.
