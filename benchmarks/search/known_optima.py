@@ -80,10 +80,10 @@ def _families(
 
 def _rows(instances: list[Instance], budget: Budget) -> Iterator[Row]:
     """Those of which a value is published, solved."""
-    known = ((i.name, i.make(), i.reference) for i in instances)
+    problems = ((i.name, i.make(), i.reference) for i in instances)
     return (
         _row(name, problem, reference, budget)
-        for name, problem, reference in known
+        for name, problem, reference in problems
         if reference and isinstance(problem, situate.Problem)
     )
 

@@ -1,4 +1,4 @@
-"""Instances of the ASPLOS 2025 contest on sharding, beside the best published costs and bounds.
+"""Instances of the ASPLOS 2025 contest on sharding, beside the best known costs and bounds.
 
     .venv/bin/python -m benchmarks.sharding.iopddl DATA [--share 1]
 
@@ -21,8 +21,8 @@ from situate.bench.rows import Row as BenchRow
 
 def figures(row: BenchRow, processor_seconds: float) -> Row:
     """The plan of an instance beside its known values."""
-    known = PUBLISHED[row.instance]
-    best = known.best.value
+    reference = PUBLISHED[row.instance]
+    best = reference.best.value
     # Whole numbers, which a record keeps with all digits.
     cost, bound = (None if value is None else int(value) for value in (row.value, row.lower_bound))
     return {
@@ -35,11 +35,11 @@ def figures(row: BenchRow, processor_seconds: float) -> Row:
         "rounds": row.evaluations,
         "fits": row.feasible,
         "cost": cost,
-        "over best contest, %": cost and 100 * (cost / known.contest - 1),
+        "over best contest, %": cost and 100 * (cost / reference.contest - 1),
         "over best known, %": cost and 100 * (cost / best - 1),
-        "XLA over best known, %": 100 * (known.xla / best - 1) if known.xla else None,
+        "XLA over best known, %": 100 * (reference.xla / best - 1) if reference.xla else None,
         "bound": bound,
-        "bound over published, %": bound and 100 * (bound / known.bound - 1),
+        "bound over published, %": bound and 100 * (bound / reference.bound - 1),
         "gap, %": cost and bound and 100 * (1 - bound / cost),
     }
 

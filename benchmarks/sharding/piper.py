@@ -23,17 +23,17 @@ PRINTED = 1e-9
 
 def figures(row: BenchRow, processor_seconds: float) -> Row:
     """The plan of an instance beside Piper's."""
-    known = BY_NAME[row.instance]
+    reference = BY_NAME[row.instance]
     gap = row.value and row.lower_bound and 100 * (1 - row.lower_bound / row.value)
     return {
         "instance": row.instance,
-        "equal stages, s": known.equal,
-        "Piper, s": known.piper,
+        "equal stages, s": reference.equal,
+        "Piper, s": reference.piper,
         "situate, s": row.value,
-        "over Piper, %": row.value and known.piper and 100 * (row.value / known.piper - 1),
+        "over Piper, %": row.value and reference.piper and 100 * (row.value / reference.piper - 1),
         "bound, s": row.lower_bound,
         "gap, %": gap,
-        "Piper's seconds": known.planning,
+        "Piper's seconds": reference.planning,
         "trials": row.evaluations,
         "seconds": round(row.seconds, 3),
         "processor seconds": round(processor_seconds, 3),

@@ -8,7 +8,7 @@ import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from rich.console import Console, Group, RenderableType
@@ -16,6 +16,8 @@ from rich.text import Text
 
 from situate.cli.terminal import INFEASIBLE, note
 from situate.data.problem import Problem
+from situate.files.atomic import write_bytes
+from situate.files.strict_json import json_bytes
 from situate.report.forecast import Forecast, forecast
 from situate.report.forecast_table import forecast_table
 from situate.report.learning_curve import learning_figures
@@ -25,6 +27,9 @@ from situate.results.choice import Choice
 from situate.results.result import Result
 from situate.schedule.schedule import Schedule
 from situate.solvers import LEARNERS
+
+if TYPE_CHECKING:
+    from situate.cli.search_options import OutputOptions
 
 WIDTH, HEIGHT = 160, 25
 """Columns and lines of an answer in a file or a pipe."""
@@ -37,6 +42,17 @@ def print_table(table: RenderableType) -> None:
     for part in _parts(table):
         least = least_width(part)
         (console if least <= console.width else _console(least)).print(part)
+
+
+def write_and_print(
+    outputs: OutputOptions, content: object, figures: object, table: RenderableType
+) -> None:
+    """Write the file of a plan, if there is one, and print its figures as JSON or its table."""
+    try:
+        if outputs.out is not None:
+            write_bytes(outputs.out, json_bytes(content))
+    finally:  # a full disk must not lose the answer
+        print_json(figures) if outputs.as_json else print_table(table)
 
 
 def _console(width: int | None) -> Console:

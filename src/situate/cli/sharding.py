@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from situate.cli.answer import print_json, print_table
+from situate.cli.answer import write_and_print
 from situate.cli.option_groups import refuse_others
 from situate.cli.outputs import check_outputs
 from situate.cli.terminal import INFEASIBLE, note, working
-from situate.files.atomic import write_bytes
-from situate.files.strict_json import json_bytes
 from situate.report.sharding.strategies import sharding_figures, sharding_table
 from situate.sharding import ShardingPlan, ShardingProblem, read_sharding_problem, solve_sharding
 
@@ -50,14 +48,8 @@ def plan_sharding(
         )
     if plan.interrupted:
         note("interrupted: these are the best strategies so far")
-    try:
-        if outputs.out is not None:
-            write_bytes(outputs.out, json_bytes(_file(problem, plan)))
-    finally:  # a full disk must not lose the answer
-        if outputs.as_json:
-            print_json(sharding_figures(problem, plan))
-        else:
-            print_table(sharding_table(problem, plan))
+    figures, table = sharding_figures(problem, plan), sharding_table(problem, plan)
+    write_and_print(outputs, _file(problem, plan), figures, table)
     return 0 if plan.feasible else INFEASIBLE
 
 

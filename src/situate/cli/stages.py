@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from situate.cli.answer import print_json, print_table
+from situate.cli.answer import write_and_print
 from situate.cli.option_groups import refuse_others
 from situate.cli.outputs import check_outputs
 from situate.cli.terminal import INFEASIBLE, note, working
-from situate.files.atomic import write_bytes
-from situate.files.strict_json import json_bytes
 from situate.report.sharding.stages import stage_figures, stage_table
 from situate.sharding import read_stage_problem, solve_stages
 
@@ -45,11 +43,6 @@ def plan_stages(
     if plan.interrupted:
         note("interrupted: these are the best stages so far")
     figures = stage_figures(problem, plan)
-    try:
-        if outputs.out is not None:
-            write_bytes(
-                outputs.out, json_bytes({"format": "situate-stages", "version": 1} | figures)
-            )
-    finally:  # a full disk must not lose the answer
-        print_json(figures) if outputs.as_json else print_table(stage_table(problem, plan))
+    content = {"format": "situate-stages", "version": 1} | figures
+    write_and_print(outputs, content, figures, stage_table(problem, plan))
     return 0 if plan.feasible else INFEASIBLE

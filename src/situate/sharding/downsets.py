@@ -71,9 +71,9 @@ def cheapest_cuts(
         by_size.setdefault(downset.bit_count(), []).append((cut, downset))
     sizes = {round(k * len(order) / (count - 1)) for k in range(count)}
     share = max(1, count // len(sizes))
-    kept = {downset for size in sizes for _, downset in sorted(by_size[size])[:share]}
-    kept |= {downset for downset in suffixes(order) if downset.bit_count() in sizes}
-    return sorted(kept, key=_by_size)
+    cheapest = {downset for size in sizes for _, downset in sorted(by_size[size])[:share]}
+    cheapest |= {downset for downset in suffixes(order) if downset.bit_count() in sizes}
+    return sorted(cheapest, key=_by_size)
 
 
 def _cut_bytes(problem: StageProblem, order: Sequence[int], rows: np.ndarray) -> np.ndarray:

@@ -283,7 +283,7 @@ def test_a_time_limit_holds_however_long_a_plan_takes_to_decode(
     """The rules are heard in any case; later parts begin only if there is time for them."""
     small = families.problem(family, objective)
     monkeypatch.setattr("situate.solvers.incumbent.gap", lambda *_: 1.0)  # nothing ends it before
-    for limit in (40, 58, 180):
+    for limit in (40, 58, 130, 180):
         with monkeypatch.context() as patch:
             clock = Clock(patch)
             result = solve(small, time_limit=limit, threads=1, on_progress=clock.report)

@@ -82,8 +82,8 @@ class _Merging:
         weight = self._weights()
         padded = np.concatenate(([-1.0], weight, [-1.0]))
         first = np.flatnonzero((weight > 0) & (weight > padded[:-2]) & (weight >= padded[2:]))
-        left = max(0, self._load.shape[1] - count)
-        first = first[np.argsort(-weight[first], kind="stable")[:left]]
+        surplus = max(0, self._load.shape[1] - count)
+        first = first[np.argsort(-weight[first], kind="stable")[:surplus]]
         if not len(first):
             return False
         begins = np.ones(self._load.shape[1], np.bool_)
