@@ -1,4 +1,4 @@
-"""Instances of the ASPLOS 2025 contest on sharding, beside the best known costs and bounds.
+"""Instances of the ASPLOS 2025 contest on sharding, beside the best published costs and bounds.
 
     .venv/bin/python -m benchmarks.sharding.iopddl DATA [--share 1]
 
