@@ -89,6 +89,7 @@ def test_pytorch_runs_the_plan_and_accumulates_the_same_gradients(tmp_path: Path
     torch = pytest.importorskip("torch")
     from situate import capture
     from situate.data.slices import Slices
+    from tests.writers.ranks import start_ranks
     from tests.writers.slices.chain_model import BATCH, build, run_rank
 
     graph = capture(build, optimizer="sgd", slices=Slices((1, 1, 1, 1)))
@@ -100,7 +101,7 @@ def test_pytorch_runs_the_plan_and_accumulates_the_same_gradients(tmp_path: Path
             key = weights_apart if devices is LOOPED else None
             write(problem, staged_plan(problem, devices, key), tmp_path / file)
     assert "W" in (tmp_path / "1.csv").read_text()
-    torch.multiprocessing.spawn(run_rank, (str(tmp_path), files), nprocs=2)
+    start_ranks(run_rank, (str(tmp_path), files), 2)
 
     model, (x, y), loss = build()
     batches = zip(x.split(BATCH // 4), y.split(BATCH // 4), strict=True)

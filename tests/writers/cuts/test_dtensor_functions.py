@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 from situate.writers.dtensor import write  # noqa: E402
 from tests.writers.cuts.meshes import run_rank, stepped  # noqa: E402
 from tests.writers.cuts.planned import captured, plan  # noqa: E402
+from tests.writers.ranks import start_ranks  # noqa: E402
 
 TOLERANCE = {"rtol": 1e-9, "atol": 1e-12}
 """In double precision, since sums are in another order."""
@@ -54,7 +55,7 @@ def results(request, tmp_path_factory):
             warnings.simplefilter("ignore")
             write(*plan(graph, count), folder / f"{name}.py")
         files.append((f"{name}.py", build, len(slices.get("shares", ())) // 2))
-    torch.multiprocessing.spawn(run_rank, (str(folder), count, files), nprocs=count)
+    start_ranks(run_rank, (str(folder), count, files), count)
     return {file: (build, torch.load(folder / f"{file}.result")) for file, build, _ in files}
 
 
