@@ -19,9 +19,14 @@ unexport PYTHONDONTWRITEBYTECODE
 
 build: $(VENV)/.core
 
-$(VENV)/.tools: constraints.txt
+# The packages that two of the installations below need, which may run at once.
+$(VENV)/.base: constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) scikit-build-core nanobind cmake ninja typing_extensions
+	$(INSTALL) numpy packaging typing_extensions
+	@touch $@
+
+$(VENV)/.tools: $(VENV)/.base
+	$(INSTALL) scikit-build-core nanobind cmake ninja
 	@touch $@
 
 # Without isolation the build folder serves again, and only what changed is compiled.
@@ -29,12 +34,9 @@ $(VENV)/.core: $(VENV)/.tools $(CORE)
 	$(INSTALL) --no-build-isolation --config-settings=cmake.define.SITUATE_WERROR=ON -e .
 	@touch $@
 
-$(VENV)/.torch: $(VENV)/.tools
-	$(INSTALL) torch==2.13.0
-	@touch $@
-
-$(VENV)/.demo: $(VENV)/.torch $(VENV)/.core
-	$(INSTALL) matplotlib
+# Python compiles the modules that are imported when they are; pip would compile all ten thousand.
+$(VENV)/.torch: $(VENV)/.base
+	$(INSTALL) --no-compile torch==2.13.0 matplotlib
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.torch | $(VENV)/.core
@@ -42,9 +44,9 @@ $(VENV)/.dev: pyproject.toml $(VENV)/.torch | $(VENV)/.core
 		-e '.[torch,onnx,baselines,exact,report,discover,docs,dev]'
 	@touch $@
 
-# PyTorch is downloaded while the core compiles; `.tools` holds the one package that both install.
-demo: $(VENV)/.tools
-	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.demo
+# PyTorch is installed while the core compiles.
+demo:
+	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.torch $(VENV)/.core
 	@mkdir -p demo
 	$(BIN)/situate compare inception_v3 --cluster k80-4 --slices auto --time-limit 20 \
 		--methods single,heft,data_parallel,fsdp,one_f_one_b,auto \
