@@ -43,6 +43,7 @@ using search::Goal;
 using search::Justification;
 using search::LoadAnnealer;
 using search::Moves;
+using search::PeakMean;
 using search::PlacedOrders;
 
 constexpr double endless = std::numeric_limits<double>::infinity();
@@ -165,6 +166,10 @@ LoadAnnealers make_load_annealers(const Problem& p, uint64_t seed, int count,
     chains.members.push_back(std::make_unique<LoadAnnealer>(
         p, moves_of(single_moves), seed * seed_stride + k, placement.data(), line.data()));
   return chains;
+}
+
+void use_power_mean(Annealers& chains, size_t k, bool use) {
+  chains.members.at(k)->use_mean(use ? PeakMean::power : PeakMean::arithmetic);
 }
 
 void restart_annealer(Annealers& chains, size_t k, const Array<int32_t, 1>& placement,
@@ -340,6 +345,10 @@ void bind_annealers(nb::module_& module) {
           "best", &best_of, "chain"_a,
           R"(Whether a chain's best plan fits memory, its cost, placement (n,) and order (n,); and, where
 a transfer is early, the tensors, targets and places (k,) of all, as `blocking_transfers` has them.)")
+      .def(
+          "use_power_mean", &use_power_mean, "chain"_a, "use"_a,
+          R"(For the goal of memory: from its next restart on, a chain adds the power mean of degree 4 of the
+devices' peaks to the largest one, or the arithmetic mean.)")
       .def("restart", &restart_annealer, "chain"_a, "placement"_a, "order"_a,
            "transfers"_a = nb::none(),
            "Continues a chain from another plan (n,), (n,), where it says so with its transfers.")

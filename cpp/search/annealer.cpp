@@ -27,10 +27,6 @@ constexpr int64_t steps_between_calls = 64, ops_between_calls = 500'000;
 // takes as long as several.
 constexpr int64_t steps_between_looks = 300;
 
-// How many times the mean of the peaks counts in annealing for memory: a change that empties
-// another device than the fullest makes room for the next.
-constexpr double mean_peaks = 3;
-
 const AnnealingShares& shares_of(const Problem& problem, Goal goal) {
   if (problem.n > few_ops || goal != Goal::time) return of_many_ops;
   return problem.blocking ? of_few_ops_blocking : of_few_ops;
@@ -62,7 +58,8 @@ Neighbourhood moves_of(const PlanState& state, const Focus& focus, Goal goal, Mo
 Annealer::Annealer(const Problem& problem, Goal goal, Moves moves, uint64_t seed,
                    const int32_t* placement, const int32_t* order,
                    std::span<const sim::PlacedTransfer> transfers)
-    : state_(problem, goal, moves == Moves::single ? 0 : mean_peaks, placement, order, transfers),
+    : state_(problem, goal, moves == Moves::single ? PeakMean::none : PeakMean::arithmetic,
+             placement, order, transfers),
       random_(seed),
       focus_(problem),
       focuses_(moves == Moves::annealing),

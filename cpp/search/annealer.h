@@ -22,6 +22,8 @@ class Annealer {
   // Takes up to `evaluations` steps at one temperature, in the unit of the cost; fewer if `ended`,
   // which is called now and then, returns true.
   void run(double temperature, int64_t evaluations, const std::function<bool()>& ended);
+  // What counts from the next restart on.
+  void use_mean(PeakMean mean) { state_.use_mean(mean); }
   // The blocks that move from now on.
   void use_blocks(std::shared_ptr<const Blocks> blocks) { block_move_.use(std::move(blocks)); }
   // Continues from another plan; the best one seen is kept.

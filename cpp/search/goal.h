@@ -6,4 +6,8 @@ namespace situate::search {
 
 enum class Goal { time, memory, shortfall };
 
+// The mean of the devices' peaks that counts beside the largest one, for the goal of memory: none,
+// the arithmetic mean, or the power mean of degree 4, which is smaller where peaks are level.
+enum class PeakMean { none, arithmetic, power };
+
 }  // namespace situate::search

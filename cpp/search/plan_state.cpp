@@ -1,6 +1,7 @@
 #include "search/plan_state.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "problem/sentinels.h"
 #include "search/fits_one_device.h"
@@ -17,16 +18,20 @@ namespace {
 
 constexpr int64_t longest_patience = 1024;
 
+// How many times a mean of the peaks counts: a change that empties another device than the fullest
+// makes room for the next.
+constexpr double mean_peaks = 3;
+
 // Beside the bytes that are too many, so that room on one device is made for those of another.
 constexpr double mean_peak_in_shortfall = 0.1;
 
 }  // namespace
 
-PlanState::PlanState(const Problem& problem, Goal goal, double mean_peaks, const int32_t* placement,
+PlanState::PlanState(const Problem& problem, Goal goal, PeakMean mean, const int32_t* placement,
                      const int32_t* order, std::span<const sim::PlacedTransfer> transfers)
     : problem_(problem),
       goal_(goal),
-      mean_peaks_(mean_peaks),
+      mean_(mean),
       plan_(problem, placement, order),
       early_(problem),
       priority_(problem.n),
@@ -102,7 +107,9 @@ double PlanState::evaluate_peaks() {
   if (goal_ == Goal::shortfall) return evaluate_shortfall();
   const double largest = largest_peak();
   candidate_value_ = with_overflow(largest);
-  return with_overflow(largest + mean_peaks_ * mean_peak());
+  if (mean_ == PeakMean::none) return with_overflow(largest);
+  const double mean = mean_ == PeakMean::power ? power_mean() : mean_peak();
+  return with_overflow(largest + mean_peaks * mean);
 }
 
 double PlanState::evaluate_shortfall() {
@@ -130,6 +137,18 @@ double PlanState::mean_peak() const {
   double sum = 0;
   for (const int64_t peak : peak_) sum += static_cast<double>(peak);
   return sum / problem_.d;
+}
+
+// Of degree 4, by operations that round alike on every machine.
+double PlanState::power_mean() const {
+  const double largest = largest_peak();
+  if (largest == 0) return 0;
+  double sum = 0;
+  for (const int64_t peak : peak_) {
+    const double part = static_cast<double>(peak) / largest, square = part * part;
+    sum += square * square;
+  }
+  return largest * std::sqrt(std::sqrt(sum / problem_.d));
 }
 
 // Runs the serial decoder on the order for the peaks.

@@ -28,12 +28,12 @@ struct BestPlan {
 
 class PlanState {
  public:
-  // For the goal of memory the mean of the peaks counts `mean_peaks` times, beside the largest.
-  PlanState(const Problem& problem, Goal goal, double mean_peaks, const int32_t* placement,
+  PlanState(const Problem& problem, Goal goal, PeakMean mean, const int32_t* placement,
             const int32_t* order, std::span<const sim::PlacedTransfer> transfers);
   PlanState(const PlanState&) = delete;
   PlanState& operator=(const PlanState&) = delete;
 
+  void use_mean(PeakMean mean) { mean_ = mean; }  // from the next restart on
   // Continues from another plan; the best one seen is kept.
   void restart(const int32_t* placement, const int32_t* order,
                std::span<const sim::PlacedTransfer> transfers);
@@ -69,6 +69,7 @@ class PlanState {
   void simulate();
   double largest_peak() const;
   double mean_peak() const;
+  double power_mean() const;
   double with_overflow(double value);
   bool fits_all_at_once();
   void verify_memory();
@@ -76,7 +77,7 @@ class PlanState {
 
   const Problem& problem_;
   const Goal goal_;
-  const double mean_peaks_;
+  PeakMean mean_;
   sim::OrderedPlacement plan_;
   sim::EarlyTransfers early_;
   std::unique_ptr<sim::IncrementalTimer> timer_;        // the goal of time

@@ -107,6 +107,12 @@ class Annealers:
         a transfer is early, the tensors, targets and places (k,) of all, as `blocking_transfers` has them.
         """
 
+    def use_power_mean(self, chain: int, use: bool) -> None:
+        """
+        For the goal of memory: from its next restart on, a chain adds the power mean of degree 4 of the
+        devices' peaks to the largest one, or the arithmetic mean.
+        """
+
     def restart(self, chain: int, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], transfers: tuple[Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]] | None = None) -> None:
         """
         Continues a chain from another plan (n,), (n,), where it says so with its transfers.

@@ -21,6 +21,7 @@ from situate.data.topology import pipeline_order
 from situate.simulation.decoding import scheduled
 from situate.simulation.simulator import Simulator
 from situate.simulation.transfer_order import TransferOrder
+from situate.solvers import solve
 from situate.solvers.auto.improve.blocks import Blocks
 from tests.oracle.problems import random_decision, random_problem
 from tests.solvers.families import chain, devices, fork
@@ -41,7 +42,8 @@ def test_the_core_knows_the_cost_of_its_best_plan(chunk: int, goal: str) -> None
         annealers = _core.search.make_annealers(core, goal, seed, 1, first.placement, order)
         annealers.move_blocks(*_halves(problem), 3)
         annealers.typical_change(50)
-        for temperature in (100.0, 1.0, 0.1, 0.0):
+        for number, temperature in enumerate((100.0, 1.0, 0.1, 0.0)):
+            annealers.use_power_mean(0, number % 2 == 0)
             annealers.run(temperature, 200, math.inf, 1)
             _check_cost(problem, goal, *annealers.best(0))
             annealers.restart(0, second.placement, order)
@@ -58,6 +60,15 @@ def test_the_core_tells_what_empties_another_device_than_the_fullest() -> None:
     annealers = _core.search.make_annealers(core, "memory", 0, 1, placement, order)
     assert annealers.typical_change(50) > 0
     assert annealers.best(0)[1] == 10**6
+
+
+@pytest.mark.parametrize(("seed", "peak"), [(8, 55), (17, 40), (38, 83)])
+def test_chains_that_prefer_level_peaks_reach_plans_that_fewer_bytes_do_not(
+    seed: int, peak: int
+) -> None:
+    drawn = random_problem(seed)
+    problem = Problem(drawn.graph, drawn.cluster, "memory")
+    assert solve(problem, time_limit=None, evaluations=4000).value == peak
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -86,7 +86,8 @@ def anneal_for(search: Search, goal: Goal, full: bool = False, to_fit: bool = Fa
     # A short search has no time to move the units of a block one by one.
     annealers.move_blocks(*together, max(BLOCKS_AT_MOST, round(BLOCKS_AT_LEAST * heat)))
     search.budget.evaluations += annealers.evaluations
-    best_costs = [(True, math.inf)] * chains
+    best_costs, rounds = [(True, math.inf)] * chains, 0
+    varies = goal == "memory" and search.problem.rules.memory != "persistent"
     for temperature, evaluations, new_round in cooling(search, chains, schedule):
         if new_round:
             swap_devices(search)
@@ -97,10 +98,9 @@ def anneal_for(search: Search, goal: Goal, full: bool = False, to_fit: bool = Fa
                 offer_own_regrouped(search)
             incumbent = search.incumbent
             order = _order_of(search.problem, incumbent)
-            # Every round goes on from the best plan of all chains.
-            sent = incumbent.transfers.arrays if incumbent.transfers else None
-            for chain in range(chains):
-                annealers.restart(chain, incumbent.placement, order, sent)
+            rounds += 1
+            levels = varies and rounds < len(schedule.round_ends)
+            _restart(annealers, chains, incumbent, order, levels)
             evaluations = evaluations_of(search, chains)  # without those just spent
         before = annealers.evaluations
         # Ctrl-C may end an interval; its evaluations and its best plan count nevertheless.
@@ -114,6 +114,25 @@ def anneal_for(search: Search, goal: Goal, full: bool = False, to_fit: bool = Fa
         search.report()
         if to_fit and not search.incumbent.excess:
             return
+
+
+def _restart(
+    annealers: _core.search.Annealers,
+    chains: int,
+    incumbent: Candidate,
+    order: Order,
+    levels: bool,
+) -> None:
+    """Let every chain go on from the best plan of all.
+
+    Args:
+        levels: True if every second chain prefers level peaks to few bytes in sum. Either leads to
+            plans that the other misses.
+    """
+    sent = incumbent.transfers.arrays if incumbent.transfers else None
+    for chain in range(chains):
+        annealers.use_power_mean(chain, levels and chain % 2 == 1)
+        annealers.restart(chain, incumbent.placement, order, sent)
 
 
 def _order_of(problem: Problem, candidate: Candidate) -> Order:
