@@ -20,6 +20,7 @@ from situate.language.training.transformer import Transformer
 from situate.language.training.unequal import Shares
 from situate.report.tables import table
 from situate.report.text import plural, printable
+from situate.report.training_steps import SimulatedStep, step_text, steps_table
 from situate.report.units import count_text, share_text, size_text, time_text
 
 MIN_SHARE = 0.01
@@ -46,11 +47,16 @@ PART_NAMES = {
 
 
 def price_table(
-    model: Transformer, machine: str, price: Price, commands: Mapping[str, str]
+    model: Transformer,
+    machine: str,
+    price: Price,
+    commands: Mapping[str, str],
+    step: SimulatedStep | None,
 ) -> RenderableType:
     """The figures of one layout, its memory by role, and its launch commands."""
     grid = Table.grid(padding=(0, 2))
-    for label, value in _facts(model, price):
+    facts = [*_facts(model, price), *([("simulated", step_text(step))] if step else [])]
+    for label, value in facts:
         grid.add_row(Text(label, "dim"), Text(printable(value)))
     title = f"{printable(model.name, 60)} on {printable(machine, 40)}"
     launch = [Text(f"{name}: {text}") for name, text in commands.items()]
@@ -131,8 +137,13 @@ def choice_table(
     choice: Choice,
     shares: Sequence[Shares],
     commands: Mapping[str, str],
+    steps: Sequence[tuple[str, float, SimulatedStep | None]],
 ) -> RenderableType:
-    """The best layouts, the fastest first, with the launch commands of the first."""
+    """The best layouts, the fastest first, with the launch commands of the first.
+
+    Args:
+        steps: rows of `steps_table`.
+    """
     name = f"{printable(model.name, 60)} on {printable(machine.name, 40)}"
     parts: list[RenderableType] = [Text(name, "bold")]
     if choice.best:
@@ -141,6 +152,8 @@ def choice_table(
         parts.append(Text(_smallest_text(choice.smallest)))
     if shares:
         parts += [Text(), _shares_table(machine, shares)]
+    if steps:
+        parts += [Text(), steps_table(steps)]
     if commands:
         parts += [Text(), Text("launch the first with", "bold")]
         parts += [Text(f"{program}: {text}") for program, text in commands.items()]

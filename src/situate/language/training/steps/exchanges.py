@@ -97,9 +97,7 @@ def _hops(site: Site, ring: Next) -> list[tuple[int, int]]:
     return [(site.devices[i], site.devices[j]) for i, j in pairs]
 
 
-def _room(
-    cluster: Cluster, hop: tuple[int, int], seconds: float, loads: Counter[int]
-) -> float:
+def _room(cluster: Cluster, hop: tuple[int, int], seconds: float, loads: Counter[int]) -> float:
     """Bytes that a transfer passes within seconds, beside others on its channel."""
     free = seconds / loads[int(cluster.channel[hop])] - float(cluster.latency[hop])
     return free * float(cluster.bandwidth[hop])

@@ -111,7 +111,10 @@ class _Builder:
     def op(self, member: int, action: str, block: int, micro: int = EVERY) -> int:
         """The number of an op."""
         stage = self.stage_of(block)
-        return self.offsets[stage, member] + self.program(stage, member).place[action, block, micro]
+        return (
+            self.offsets[stage, member]
+            + self.program(stage, member).place[Slot(action, block, micro)]
+        )
 
     def send(
         self, name: str, producer: int, readers: Iterable[int], size: float, seconds: float | None
@@ -141,7 +144,7 @@ class _Builder:
             dtype=self.dtype,
             seconds=self.sizes.seconds(slot.action, slot.block),
             persistent=persistent,
-            workspace=self.sizes.workspace(slot.action),
+            workspace=self.sizes.workspace(slot.action, slot.block),
             group=f"{where}/{part}",
             module=f"{part}.{slot.action.partition('.')[0]}",
             phase=PHASES.get(slot.action.rpartition(".")[2], "update"),
@@ -199,7 +202,12 @@ class _Edges:
             self._add_gathered(block, micro, back[-1], COMPUTE["forward"], back)
 
     def _add_gathered(
-        self, block: int, micro: int, last: str, forward: Sequence[str], backward: Sequence[str] = ()
+        self,
+        block: int,
+        micro: int,
+        last: str,
+        forward: Sequence[str],
+        backward: Sequence[str] = (),
     ) -> None:
         """Edges of weights that each pass gathers, and of gradients that each micro-batch reduces.
 

@@ -37,9 +37,7 @@ class OpSizes:
         often: every micro-batch gathers weights and reduces gradients.
     """
 
-    def __init__(
-        self, model: Transformer, run: Run, site: Site, blocks: Sequence[Block]
-    ) -> None:
+    def __init__(self, model: Transformer, run: Run, site: Site, blocks: Sequence[Block]) -> None:
         self._run, self._site, self._blocks = run, site, blocks
         self.bytes = step_bytes(model, run)
         self.rings = Rings.of(run.layout)
@@ -74,11 +72,16 @@ class OpSizes:
         """Bytes that a block keeps of a micro-batch beside its input."""
         return round(max(self._layers(block) * self.bytes.kept - self.bytes.stream, 0.0))
 
-    def workspace(self, action: str) -> int:
-        """Bytes that an op needs while it runs."""
-        if action == "head.forward":
-            return round(self.bytes.logits)
-        return round(self.bytes.again) if action.endswith(".backward") else 0
+    def workspace(self, action: str, block: int) -> int:
+        """Bytes that an op needs while it runs: logits, what it computes again, and gradients that
+        are whole before they are divided."""
+        is_head = action == "head.forward"
+        if not is_head and not action.endswith(".backward"):
+            return 0
+        need = self.bytes.logits if is_head else self.bytes.again
+        if self.often:
+            need += self._run.recipe.gradient * self.states(block).elements
+        return round(need)
 
     def _seconds(self, action: str, block: int) -> dict[str, float]:
         """Seconds of an op by the key of the device."""

@@ -126,7 +126,7 @@ class DeviceProgram:
             yield Slot("update", part, EVERY)
 
     def _gathers(self, passes: Sequence[BlockPass], index: int) -> Iterator[Slot]:
-        """The gathering of a pass's weights, which the pass before the one before frees room for."""
+        """The op that gathers a pass's weights; it starts after the last pass but one."""
         if not self._often or index >= len(passes):
             return
         each = passes[index]

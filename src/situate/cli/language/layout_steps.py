@@ -1,0 +1,96 @@
+"""Layouts as graphs: the steps of the best ones, simulated and searched."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from situate.cli.outputs import write_outputs, write_report
+from situate.cli.terminal import note, working
+from situate.data.problem import Problem
+from situate.errors import SituateError
+from situate.language.training.layout import Run
+from situate.language.training.steps.division import Division
+from situate.language.training.steps.graph import step_graph
+from situate.language.training.steps.site import Site, find_site
+from situate.language.training.transformer import Transformer
+from situate.report.training_steps import SimulatedStep
+from situate.solvers.starts import StartedPlan, plan_from
+
+if TYPE_CHECKING:
+    from situate.cli.search_options import OutputOptions, SearchBudget
+
+UNEQUAL_SECONDS = 5.0
+"""Seconds of the search from a layout of unequal GPUs, where no time limit is typed."""
+
+
+class StepPlanner:
+    """Steps of layouts in turn, with the plan of the fastest.
+
+    Args:
+        model: the transformer.
+        cluster: its name, as typed.
+        is_equal: all its GPUs are equal.
+        budget: the search's time limit and threads.
+    """
+
+    def __init__(
+        self, model: Transformer, cluster: str, is_equal: bool, budget: SearchBudget
+    ) -> None:
+        self._model, self._cluster, self._is_equal = model, cluster, is_equal
+        self._budget = budget
+        self._best: StartedPlan | None = None
+
+    @cached_property
+    def _site(self) -> Site:
+        return find_site(self._cluster)
+
+    def simulate(self, run: Run, division: Division) -> SimulatedStep | None:
+        """The figures of a layout's step; None, with a note, if it has too many ops
+        or GPUs.
+
+        Args:
+            run: sequence and recipe.
+            division: the layout with its shares.
+        """
+        run = replace(run, layout=division.layout)
+        try:
+            step = step_graph(self._model, run, self._site, division)
+        except SituateError as error:
+            note(f"not simulated: {error}")
+            return None
+        problem = Problem(step.graph, self._site.cluster)
+        with working("simulating"):
+            plan = plan_from(
+                problem,
+                step.placement,
+                step.order,
+                time_limit=self._seconds,
+                moves=not self._is_equal,
+                threads=self._budget.threads,
+            )
+        if self._best is None or plan.result.rank < self._best.result.rank:
+            self._best = plan
+        return SimulatedStep(
+            ops=problem.n,
+            seconds=plan.start.makespan,
+            searched=plan.result.makespan if self._seconds else None,
+            floor=plan.floor,
+            gap=plan.gap,
+            peak=int(plan.start.peak.max()),
+        )
+
+    @property
+    def _seconds(self) -> float:
+        if self._budget.time_limit is not None:
+            return self._budget.time_limit
+        return 0.0 if self._is_equal else UNEQUAL_SECONDS
+
+    def write(self, outputs: OutputOptions) -> None:
+        """Write the files of the fastest plan."""
+        from situate.report.view.plan_report import PlanReport
+
+        if self._best is not None:
+            write_outputs(self._best.result, outputs.out, outputs.picture, outputs.schedule)
+            write_report([PlanReport.of_result(self._best.result)], outputs.report)

@@ -1,0 +1,71 @@
+"""Simulated steps of training layouts for the terminal and for scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from situate.report.tables import table
+from situate.report.units import gap_text, size_text, time_text
+
+
+@dataclass(frozen=True)
+class SimulatedStep:
+    """A layout's step by the execution model.
+
+    Attributes:
+        ops: of its graph.
+        seconds: of the step in the order of the layout's program.
+        searched: of the best plan that a search from there found; None without a search.
+        floor: lower bound on the seconds of all plans that the search may find.
+        gap: distance of the best plan above the floor, as a fraction of the floor.
+        peak: bytes of the fullest device, in the order of the program.
+    """
+
+    ops: int
+    seconds: float
+    searched: float | None
+    floor: float
+    gap: float
+    peak: int
+
+
+def step_text(step: SimulatedStep) -> str:
+    """The figures of a step in a line."""
+    text = f"{time_text(step.seconds)} in the program's order"
+    if step.searched is not None:
+        text += f", {time_text(step.searched)} after a search"
+    return (
+        f"{text}, {gap_text(step.gap)} above the lower bound; peak {size_text(step.peak)}, "
+        f"{step.ops:,} ops"
+    )
+
+
+def steps_table(rows: Sequence[tuple[str, float, SimulatedStep | None]]) -> Table:
+    """Steps of several layouts.
+
+    Args:
+        rows: layout, seconds by the formulas, and the step; None if it has too many ops.
+    """
+    grid = table(
+        "planned as graphs", "layout|formulas|simulated|searched|gap|peak|ops", range(1, 7)
+    )
+    for layout, seconds, step in rows:
+        cells = ("-",) * 5 if step is None else _cells(step)
+        grid.add_row(Text(layout), time_text(seconds), *cells)
+    return grid
+
+
+def _cells(step: SimulatedStep) -> tuple[str, ...]:
+    searched = "-" if step.searched is None else time_text(step.searched)
+    sizes = size_text(step.peak), f"{step.ops:,}"
+    return time_text(step.seconds), searched, gap_text(step.gap), *sizes
+
+
+def step_figures(step: SimulatedStep | None) -> dict[str, Any] | None:
+    """A step as plain values: seconds and bytes."""
+    return None if step is None else asdict(step)

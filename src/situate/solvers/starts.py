@@ -1,0 +1,100 @@
+"""Plans from a start that somebody else has made, such as the program of a training layout."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from situate.bounds.lower_bound import tightest_bound
+from situate.bounds.rounding import gap, rounding
+from situate.data.arrays import Order, Placement
+from situate.data.problem import Problem
+from situate.results.result import Result
+from situate.schedule.schedule import Schedule
+from situate.simulation.decoding import decode
+from situate.solvers.budget import Budget
+from situate.solvers.registry import METHODS
+from situate.solvers.search import Search
+
+BOUND_SECONDS, REFINED_SECONDS = 5.0, 1.0
+"""Seconds after which no further bound starts, and no further refinement of one."""
+
+
+@dataclass(frozen=True)
+class StartedPlan:
+    """A start and the best plan that a search from it has seen.
+
+    Attributes:
+        start: the schedule of the start.
+        result: the best plan; the start itself, if nothing better was found.
+        floor: a lower bound on all plans that the search may see.
+    """
+
+    start: Schedule
+    result: Result
+    floor: float
+
+    @property
+    def gap(self) -> float:
+        """Distance of the best plan above the floor, as a fraction of the floor."""
+        return gap(self.result.problem, self.result.makespan, self.floor)
+
+
+def plan_from(
+    problem: Problem,
+    placement: Placement,
+    order: Order,
+    *,
+    time_limit: float = 0.0,
+    moves: bool = False,
+    threads: int | None = None,
+) -> StartedPlan:
+    """Decode a start in its own order, verify it, and search from it.
+
+    Args:
+        problem: with the objective `time`.
+        placement: (n,) devices of the start.
+        order: (n,) ops of the start; every device runs its own in this order.
+        time_limit: wall seconds of the search; 0 for none.
+        moves: the search may move ops; otherwise it changes their order alone.
+        threads: at most this many; None for all CPUs.
+
+    Raises:
+        ScheduleError: the start's schedule breaks the execution model.
+    """
+    start = decode(problem, placement, order, "serial")
+    start.verify(problem, allow_overflow=True)
+    searched = problem if moves else _on_devices(problem, placement)
+    search = Search(searched, budget=Budget(time_limit or None), threads=threads)
+    now = time.perf_counter()
+    bound = tightest_bound(searched, now + BOUND_SECONDS, now + REFINED_SECONDS)
+    # Where ops stay, so do transfers, and a channel serves one after the other.
+    busiest = 0.0 if moves else float(start.channel_busy(problem).max(initial=0.0))
+    busiest *= 1 - rounding(problem)
+    floor = max(bound.value, busiest)
+    search.raise_bound(floor, bound.name if floor == bound.value else "busiest channel")
+    search.offer(placement, order, ["serial"])
+    if time_limit:
+        METHODS["auto"].run(search)
+    result = _of_problem(problem, search)
+    result.schedule.verify(problem, allow_overflow=True)
+    return StartedPlan(start, result, floor)
+
+
+def _on_devices(problem: Problem, placement: Placement) -> Problem:
+    """The problem whose ops all stay on their devices."""
+    allowed = np.zeros((problem.units, problem.d), np.bool_)
+    allowed[problem.unit, placement] = True
+    return problem.confined(np.arange(problem.units), allowed)
+
+
+def _of_problem(problem: Problem, search: Search) -> Result:
+    """The best plan of a search as one of the whole problem, with the bound over all placements."""
+    best = search.incumbent
+    now = time.perf_counter()
+    bound = tightest_bound(problem, now + BOUND_SECONDS, now + REFINED_SECONDS)
+    whole = Search(problem, bound.value, bound.name, budget=search.budget)
+    whole.offer(best.placement, best.order, [best.decoder], transfers=best.transfers)
+    return whole.result("layout")
