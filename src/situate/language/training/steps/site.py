@@ -22,6 +22,15 @@ class Site:
     cluster: Cluster
     devices: tuple[int, ...]
 
+    @classmethod
+    def of_machine(cls, machine: Machine) -> Site:
+        """The site of a machine of the table's GPUs.
+
+        Raises:
+            ClusterError: it has more GPUs than a cluster may have devices.
+        """
+        return cls(machine, _cluster_of(machine), tuple(range(machine.count)))
+
     def key(self, gpu: int) -> str:
         """The key of seconds on a GPU: its model, or its name if it has none."""
         device = self.cluster.devices[self.devices[gpu]]
@@ -37,7 +46,7 @@ def find_site(text: str) -> Site:
     machine, cluster = find_machine(text), named_cluster(text)
     if cluster is not None:
         return Site(machine, cluster, tuple(gpu_devices(cluster)))
-    return Site(machine, _cluster_of(machine), tuple(range(machine.count)))
+    return Site.of_machine(machine)
 
 
 def _cluster_of(machine: Machine) -> Cluster:
