@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from situate.report.training_steps import SimulatedStep, step_figures, step_text, steps_table
 from tests.report.test_training import text
 
@@ -19,6 +21,13 @@ def test_a_step_is_a_line():
 def test_a_searched_step_names_both_times():
     searched = SimulatedStep(1200, 0.5, 0.45, 0.4, 0.125, 2**30)
     assert "500 ms in the program's order, 450 ms after a search" in step_text(searched)
+
+
+def test_a_step_without_room_has_no_gap():
+    full = replace(STEP, gap=None)
+    assert "does not fit" in step_text(full)
+    assert "lower bound" not in step_text(full)
+    assert "does not fit" in text(steps_table([("dp=2", 0.48, full)]))
 
 
 def test_layouts_without_a_step_have_dashes():

@@ -56,6 +56,15 @@ def test_the_floor_counts_transfers():
     assert plan.floor <= plan.result.makespan
 
 
+# The floor bounds plans that fit.
+def test_a_start_without_room_has_no_gap():
+    ops = tuple(Op(name, seconds={"*": 1.0}, persistent=2**40) for name in ("a", "b"))
+    problem = Problem(Graph("large", ops), Cluster.preset("h100-8"))
+    plan = plan_from(problem, np.array([0, 0], np.int32), np.array([0, 1], np.int32))
+    assert plan.start.makespan == 2.0
+    assert plan.gap is None
+
+
 def test_an_unknown_device_is_refused():
     with pytest.raises(SituateError):
         plan_from(chains(), np.full(4, 7, np.int32), POOR)

@@ -22,7 +22,8 @@ class SimulatedStep:
         seconds: of the step in the order of the layout's program.
         searched: of the best plan that a search from there found; None without a search.
         floor: lower bound on the seconds of all plans that the search may find.
-        gap: distance of the best plan above the floor, as a fraction of the floor.
+        gap: distance of the best plan above the floor, as a fraction of the floor; None if memory
+            does not suffice.
         peak: bytes of the fullest device, in the order of the program.
     """
 
@@ -30,7 +31,7 @@ class SimulatedStep:
     seconds: float
     searched: float | None
     floor: float
-    gap: float
+    gap: float | None
     peak: int
 
 
@@ -39,10 +40,10 @@ def step_text(step: SimulatedStep) -> str:
     text = f"{time_text(step.seconds)} in the program's order"
     if step.searched is not None:
         text += f", {time_text(step.searched)} after a search"
-    return (
-        f"{text}, {gap_text(step.gap)} above the lower bound; peak {size_text(step.peak)}, "
-        f"{step.ops:,} ops"
-    )
+    if step.gap is not None:
+        text += f", {gap_text(step.gap)} above the lower bound"
+    verdict = "" if step.gap is not None else ", which does not fit"
+    return f"{text}; peak {size_text(step.peak)}{verdict}; {step.ops:,} ops"
 
 
 def steps_table(rows: Sequence[tuple[str, float, SimulatedStep | None]]) -> Table:
@@ -63,7 +64,8 @@ def steps_table(rows: Sequence[tuple[str, float, SimulatedStep | None]]) -> Tabl
 def _cells(step: SimulatedStep) -> tuple[str, ...]:
     searched = "-" if step.searched is None else time_text(step.searched)
     sizes = size_text(step.peak), f"{step.ops:,}"
-    return time_text(step.seconds), searched, gap_text(step.gap), *sizes
+    gap = "does not fit" if step.gap is None else gap_text(step.gap)
+    return time_text(step.seconds), searched, gap, *sizes
 
 
 def step_figures(step: SimulatedStep | None) -> dict[str, Any] | None:

@@ -37,8 +37,11 @@ class StartedPlan:
     floor: float
 
     @property
-    def gap(self) -> float:
-        """Distance of the best plan above the floor, as a fraction of the floor."""
+    def gap(self) -> float | None:
+        """Distance of the best plan above the floor, as a fraction of the floor; None if it does
+        not fit, as the floor bounds plans that fit."""
+        if not self.result.feasible:
+            return None
         return gap(self.result.problem, self.result.makespan, self.floor)
 
 
@@ -84,9 +87,11 @@ def plan_from(
 
 
 def _on_devices(problem: Problem, placement: Placement) -> Problem:
-    """The problem whose ops all stay on their devices."""
+    """The problem whose ops all stay on their devices, if each group has room there alone."""
     allowed = np.zeros((problem.units, problem.d), np.bool_)
     allowed[problem.unit, placement] = True
+    if not (allowed & problem.allowed).any(axis=1).all():
+        return problem
     return problem.confined(np.arange(problem.units), allowed)
 
 

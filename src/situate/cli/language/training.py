@@ -8,6 +8,7 @@ import typer
 
 from situate.cli.answer import print_json, print_table
 from situate.cli.language.layout_steps import StepPlanner
+from situate.cli.language.training_models import find_transformer
 from situate.cli.option_groups import refuse_others
 from situate.cli.terminal import INFEASIBLE
 from situate.errors import SituateError
@@ -19,7 +20,7 @@ from situate.language.training.search import Choice, default_batch, search
 from situate.language.training.steps.division import equal_division, unequal_division
 from situate.language.training.steps.graph import step_graph
 from situate.language.training.steps.site import find_site
-from situate.language.training.transformer import Transformer, read_transformer
+from situate.language.training.transformer import Transformer
 from situate.language.training.unequal import Shares, unequal_shares
 from situate.report import training as report
 from situate.report.training_steps import step_figures
@@ -141,7 +142,7 @@ def _inputs(path: str, cluster: str | None) -> tuple[Transformer, Machine]:
         raise SituateError(
             f"{path[:60]}: give --cluster: a preset, a TOML file, or GPUs such as 2x8xH100"
         )
-    return read_transformer(path), find_machine(cluster)
+    return find_transformer(path), find_machine(cluster)
 
 
 def _search(
