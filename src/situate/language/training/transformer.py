@@ -304,7 +304,7 @@ def transformer_of_values(values: dict[str, Any], name: str) -> Transformer:
 
 def _gpt2(values: Mapping[str, Any], name: str) -> Transformer:
     """GPT-2, whose output is its embedding (`transformers.GPT2Config`)."""
-    positions = _positive({"n_positions": 1024} | values, "n_positions")
+    positions = _positive({"n_positions": 1024, **values}, "n_positions")
     sizes = Sizes(
         layers=_positive(values, "n_layer"),
         hidden=_positive(values, "n_embd"),
