@@ -84,16 +84,20 @@ def _facts(model: Transformer, price: Price) -> Iterator[tuple[str, str]]:
     if layout.pp > 1:
         yield "bubble", share_text(price.bubble)
     yield "limit", price.limit
-    verdict = "fits" if price.fits else f"does not fit: {size_text(_missing(price))} too much"
     yield (
         "memory",
-        f"{size_text(price.allocated)} allocated, {size_text(price.reserved)} reserved of "
-        f"{size_text(price.capacity)}: {verdict}",
+        f"{size_text(price.allocated)} allocated, {size_text(price.reserved)} reserved, in 99 of "
+        f"100 runs below {size_text(price.high)}, of {size_text(price.capacity)}: "
+        f"{_verdict(price)}",
     )
 
 
-def _missing(price: Price) -> float:
-    return price.reserved - price.capacity
+def _verdict(price: Price) -> str:
+    if price.fits:
+        return "fits"
+    if price.may_fit:
+        return "may fit"
+    return f"does not fit: {size_text(price.reserved - price.capacity)} too much"
 
 
 def _shares(price: Price) -> Iterator[str]:
@@ -163,8 +167,9 @@ def choice_table(
 def _tried_text(choice: Choice) -> str:
     first = choice.best[0]
     batch = f"{plural(first.run.layout.batch, 'sample')} of {first.run.sequence:,} tokens"
+    fit = "fit" if choice.sure else "may fit, and none fits with 99 %"
     return (
-        f"{choice.fitting:,} of {choice.legal:,} layouts fit; a step of {batch}, recipe "
+        f"{choice.fitting:,} of {choice.legal:,} layouts {fit}; a step of {batch}, recipe "
         f"{first.run.recipe.name}; seconds {_error_text(first)}"
     )
 
@@ -184,7 +189,7 @@ def comparison_table(model: Transformer, machine: str, prices: Sequence[Price]) 
 
 
 def _layouts(prices: Sequence[Price]) -> Table:
-    grid = table("", "layout|step|tokens/s/GPU|MFU|reserved|limit", range(1, 5))
+    grid = table("", "layout|step|tokens/s/GPU|MFU|reserved|99 % below|limit", range(1, 6))
     for price in prices:
         grid.add_row(
             Text(str(price.run.layout)),
@@ -192,6 +197,7 @@ def _layouts(prices: Sequence[Price]) -> Table:
             f"{price.rate / price.devices:,.0f}",
             share_text(price.utilisation),
             size_text(price.reserved),
+            size_text(price.high),
             price.limit,
         )
     return grid
@@ -287,7 +293,9 @@ def price_figures(price: Price) -> dict[str, Any]:
         "memory": price.roles,
         "allocated": price.allocated,
         "reserved": price.reserved,
+        "reserved_99_percent": price.high,
         "reserved_by_stage": list(price.stages),
         "capacity": price.capacity,
         "fits": price.fits,
+        "may_fit": price.may_fit,
     }

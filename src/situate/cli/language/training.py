@@ -83,7 +83,7 @@ def _price(
         print_json(content | {"simulated": step_figures(step)})
     else:
         print_table(report.price_table(model, machine.name, figures, lines, step))
-    return 0 if figures.fits else INFEASIBLE
+    return 0 if figures.may_fit else INFEASIBLE
 
 
 def compare_trainings(
@@ -109,12 +109,12 @@ def compare_trainings(
             rows.append(price(model, parse_layout(text, model, machine.count), machine))
     if not rows:
         raise SituateError("--layout: has no layout that fits: give layouts beside auto")
-    rows.sort(key=lambda row: (not row.fits, row.seconds / row.tokens))
+    rows.sort(key=lambda row: (not row.fits, not row.may_fit, row.seconds / row.tokens))
     if outputs.as_json:
         print_json({"model": model.name, "layouts": [report.price_figures(row) for row in rows]})
     else:
         print_table(report.comparison_table(model, machine.name, rows))
-    return 0 if rows[0].fits else INFEASIBLE
+    return 0 if rows[0].may_fit else INFEASIBLE
 
 
 def layout_graph(path: str, cluster: str | None, layout: str) -> Graph:
