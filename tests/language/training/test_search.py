@@ -40,7 +40,8 @@ def test_the_first_is_the_fastest_that_fits():
 
 def test_layouts_that_may_fit_are_the_second_choice():
     run, machine = run_of(), h100()
-    least = min(row.reserved for row in search(LLAMA_8B, run, machine, 16, 100).best)
+    table = legal_layouts(LLAMA_8B, run, machine, 16)
+    least = min(row.reserved for row in prices(LLAMA_8B, run, machine, table))
     small = [replace(gpu, memory=int(1.05 * least)) for gpu in machine.gpus]
     choice = search(LLAMA_8B, run, replace(machine, gpus=tuple(small)), 16)
     assert not choice.sure
