@@ -108,6 +108,15 @@ def named_cluster(text: str) -> Cluster | None:
     return Cluster.find(text) if is_name or None in _groups(text) else None
 
 
+def is_gpu_text(text: str) -> bool:
+    """True if a text names GPUs of the table.
+
+    Raises:
+        ClusterError: it has numbers and an unknown GPU, or too many GPUs.
+    """
+    return None not in _groups(text)
+
+
 def _groups(text: str) -> list[tuple[int, int, Gpu] | None]:
     """Groups of equal GPUs in a text, with plus signs between them."""
     return [_parsed(part.strip()) for part in text.split("+")]

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from situate.data.cluster import Cluster, Device, Link
 from situate.language.training.machine import Machine, find_machine, gpu_devices, named_cluster
 
+LAUNCH = 6e-6
+"""Seconds to launch an op, as in the presets; ops of layouts have their own."""
+
 
 @dataclass(frozen=True)
 class Site:
@@ -52,7 +55,14 @@ def find_site(text: str) -> Site:
 def _cluster_of(machine: Machine) -> Cluster:
     """A cluster of a machine's GPUs. A GPU has one port to its node, and a node one to others."""
     devices = tuple(
-        Device(f"node{i // machine.node}-gpu{i % machine.node}", model=gpu.name, memory=gpu.memory)
+        Device(
+            f"node{i // machine.node}-gpu{i % machine.node}",
+            model=gpu.name,
+            memory=gpu.memory,
+            flops={kind: rate for kind, rate in gpu.rates.items() if rate > 0},
+            bandwidth=gpu.bandwidth,
+            launch=LAUNCH,
+        )
         for i, gpu in enumerate(machine.gpus)
     )
     nodes = range(-(-machine.count // machine.node))
