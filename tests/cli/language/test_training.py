@@ -88,9 +88,9 @@ def test_a_layout_s_plan_belongs_to_its_graph(situate, tmp_path):
 
 
 def test_a_converted_layout_is_planned_by_any_method(situate):
-    options = ("--layout", "auto,batch=8,seq=1024", "--cluster", "h100-8")
+    options = ("--layout", "dp=8,batch=8,seq=1024", "--cluster", "8xH100")
     assert situate("convert", SIZES, "step.json", *options).status == 0
-    plan = ("--cluster", "h100-8", "--method", "heft", "--json")
+    plan = ("--cluster", "8xH100", "--method", "heft", "--json")
     assert situate("plan", "step.json", *plan).json["feasible"]
 
 
@@ -158,6 +158,7 @@ def test_a_model_without_a_transformer_is_one_line(situate, model):
     ("options", "message"),
     [
         (("--layout", "tp=2"), "give --cluster"),
+        (("--layout", "auto", "--cluster", "h100-8"), "'situate plan --layout auto' chooses"),
         (("--cluster", "h100-8"), "--cluster is for training steps: give --layout"),
         (("--layout", "tp=2", "--cluster", "h100-8", "--depth", "1"), "leave it out"),
     ],

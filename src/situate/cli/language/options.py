@@ -215,7 +215,7 @@ class PassOptions:
     layout: Annotated[
         str | None,
         typer.Option(
-            metavar="auto|KEY=VALUE,...",
+            metavar="KEY=VALUE,...",
             help="Of a language model: a training step in this layout, such as dp=2,tp=4,pp=2, "
             "on the GPUs of --cluster.",
         ),

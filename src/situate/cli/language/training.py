@@ -118,20 +118,17 @@ def compare_trainings(
 
 
 def layout_graph(path: str, cluster: str | None, layout: str) -> Graph:
-    """The step of a layout as a graph, for `situate convert`; `auto` is the fastest layout.
+    """The step of a layout as a graph, for `situate convert`.
 
     Raises:
         SituateError: the model, the cluster or the layout is impossible, or the step too large.
     """
-    model, machine = _inputs(path, cluster)
     if layout.partition(",")[0].strip() == AUTO:
-        run, batch = parse_request(layout, model)
-        best = search(model, run, machine, batch or default_batch(machine), 1).best
-        if not best:
-            raise SituateError("--layout: no layout fits: give one, or a larger cluster")
-        run = best[0].run
-    else:
-        run = parse_layout(layout, model, machine.count)
+        raise SituateError(
+            "--layout: 'situate plan --layout auto' chooses: give a layout it prints"
+        )
+    model, machine = _inputs(path, cluster)
+    run = parse_layout(layout, model, machine.count)
     site = find_site(str(cluster))
     return step_graph(model, run, site, equal_division(model, run.layout)).graph
 
