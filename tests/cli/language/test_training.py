@@ -98,9 +98,9 @@ def test_a_step_of_too_many_gpus_or_ops_is_priced_alone(situate):
     layout = "dp=512,batch=65536,seq=128"
     run = situate("plan", SIZES, "--layout", layout, "--cluster", "64x8xH100")
     assert run.status == 0
-    assert "not simulated: a cluster needs between 1 and 256 devices" in run.err
+    assert "is not simulated: a cluster needs between 1 and 256 devices" in run.err
     run = situate("plan", SIZES, "--layout", "batch=65536,seq=128", "--cluster", "h100-8")
-    assert "not simulated: --layout: the step has more than" in run.err
+    assert "is not simulated: --layout: the step has more than" in run.err
 
 
 def test_nothing_that_fits_has_its_own_status(situate):

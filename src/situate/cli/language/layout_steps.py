@@ -58,7 +58,7 @@ class StepPlanner:
         try:
             step = step_graph(self._model, run, self._site, division)
         except SituateError as error:
-            note(f"not simulated: {error}")
+            note(f"{division.layout} is not simulated: {error}")
             return None
         problem = Problem(step.graph, self._site.cluster)
         with working("simulating"):

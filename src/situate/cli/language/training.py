@@ -23,7 +23,7 @@ from situate.language.training.steps.site import find_site
 from situate.language.training.transformer import Transformer
 from situate.language.training.unequal import Shares, unequal_shares
 from situate.report import training as report
-from situate.report.training_steps import step_figures
+from situate.report.training_steps import SimulatedStep, step_figures
 
 if TYPE_CHECKING:
     from situate.cli.search_options import OutputOptions, ProblemOptions, SearchBudget
@@ -151,19 +151,10 @@ def _search(
     choice = search(model, run, machine, batch)
     shares = [] if machine.is_equal else unequal_shares(model, run, machine, batch)
     lines = commands(model, choice.best[0].run, machine) if choice.best else {}
-    divisions = [
-        (str(row.run.layout), row.seconds, row.run, equal_division(model, row.run.layout))
-        for row in choice.best[: SIMULATED if machine.is_equal else 1]
-    ]
-    divisions += [
-        (f"{row.way} {':'.join(map(str, row.shares))}", row.seconds, run, division)
-        for row in shares
-        for division in [unequal_division(model, row, batch)]
-    ]
-    steps = [
-        (name, seconds, planner.simulate(run, division))
-        for name, seconds, run, division in divisions
-    ]
+    steps = _simulated(model, choice, planner, SIMULATED if machine.is_equal else 1)
+    for row in shares:
+        step = planner.simulate(run, unequal_division(model, row, batch))
+        steps.append((f"{row.way} {':'.join(map(str, row.shares))}", row.seconds, step))
     if as_json:
         figures = _figures(model, run, choice, shares, lines)
         rows = [
@@ -174,6 +165,20 @@ def _search(
     else:
         print_table(report.choice_table(model, machine, choice, shares, lines, steps))
     return 0 if choice.best or shares else INFEASIBLE
+
+
+def _simulated(
+    model: Transformer, choice: Choice, planner: StepPlanner, count: int
+) -> list[tuple[str, float, SimulatedStep | None]]:
+    """The steps of the first layouts that can be simulated, as rows of `steps_table`."""
+    steps: list[tuple[str, float, SimulatedStep | None]] = []
+    for row in choice.best:
+        layout = row.run.layout
+        if len(steps) < count and (
+            step := planner.simulate(row.run, equal_division(model, layout))
+        ):
+            steps.append((str(layout), row.seconds, step))
+    return steps
 
 
 def _figures(

@@ -9,8 +9,9 @@ from situate.language.training.layout import Layout
 from situate.language.training.transformer import Transformer
 from situate.language.training.unequal import Shares
 
-MAX_OPS = 60_000
-"""Ops of a step's graph: more are joined into blocks of several layers."""
+JOINED_OPS, MAX_OPS = 60_000, 200_000
+"""Ops of a step's graph above which layers are joined into blocks, and above which it is refused.
+A step of 200,000 ops takes 9 CPU seconds and 1.7 GB."""
 
 OPS_OF_BLOCK = {False: 4, True: 6}
 """Ops of a block for a micro-batch: two parts forwards, backwards, and late gradients."""
@@ -86,16 +87,17 @@ def unequal_division(model: Transformer, shares: Shares, batch: int) -> Division
 
 
 def blocks_of(division: Division) -> tuple[Block, ...]:
-    """The blocks of all chunks in order: single layers, if the graph stays below `MAX_OPS`.
+    """The blocks of all chunks in order: single layers, if the graph stays below `JOINED_OPS`.
 
     Raises:
-        SituateError: even with a block for each chunk the graph has more ops.
+        SituateError: even with a block for each chunk the graph has more than `MAX_OPS`.
     """
     most = max(division.chunks)
-    for joined in range(1, most + 1):
-        blocks = _joined(division, joined)
-        if _ops(division, blocks) <= MAX_OPS:
-            return blocks
+    choices = (_joined(division, size) for size in range(1, most + 1))
+    fitting = (blocks for blocks in choices if _ops(division, blocks) <= JOINED_OPS)
+    blocks = next(fitting, None) or _joined(division, most)
+    if _ops(division, blocks) <= MAX_OPS:
+        return blocks
     raise SituateError(
         f"--layout: the step has more than {MAX_OPS:,} ops on {division.layout.devices} GPUs: "
         "give fewer samples, or larger micro-batches"

@@ -79,8 +79,11 @@ class _Builder:
         self.dtype = run.recipe.product_type
         self.blocks = blocks_of(division)
         self.sizes = OpSizes(model, run, site, self.blocks)
-        self.programs: dict[tuple[int, int], DeviceProgram] = {}
-        self.offsets: dict[tuple[int, int], int] = {}
+        self._programs: dict[tuple[int, int], DeviceProgram] = {}
+        self._places: dict[tuple[int, int], tuple[int, dict[tuple[str, int, int], int]]] = {}
+        # By block; the ends of the model are on the first and the last stage.
+        self._stages = {i: block.chunk % self.layout.pp for i, block in enumerate(self.blocks)}
+        self._stages |= {EMBEDDING: 0, len(self.blocks): self.layout.pp - 1}
         self.ops: list[Op] = []
         self.devices: list[int] = []
         self.tensors: list[Tensor] = []
@@ -97,24 +100,14 @@ class _Builder:
     def program(self, stage: int, member: int) -> DeviceProgram:
         """The program of a device; devices of a stage with as many micro-batches share one."""
         key = stage, self.division.count(member)
-        if key not in self.programs:
-            self.programs[key] = DeviceProgram(self.layout, self.blocks, *key, self.sizes.often)
-        return self.programs[key]
-
-    def stage_of(self, block: int) -> int:
-        """The stage of a block; the ends are on the first and the last one."""
-        if block == EMBEDDING:
-            return 0
-        last = self.layout.pp - 1
-        return self.blocks[block].chunk % self.layout.pp if block < len(self.blocks) else last
+        if key not in self._programs:
+            self._programs[key] = DeviceProgram(self.layout, self.blocks, *key, self.sizes.often)
+        return self._programs[key]
 
     def op(self, member: int, action: str, block: int, micro: int = EVERY) -> int:
         """The number of an op."""
-        stage = self.stage_of(block)
-        return (
-            self.offsets[stage, member]
-            + self.program(stage, member).place[Slot(action, block, micro)]
-        )
+        offset, place = self._places[self._stages[block], member]
+        return offset + place[action, block, micro]
 
     def send(
         self, name: str, producer: int, readers: Iterable[int], size: float, seconds: float | None
@@ -125,7 +118,7 @@ class _Builder:
 
     def _add_ops(self, stage: int, member: int) -> None:
         program = self.program(stage, member)
-        self.offsets[stage, member] = len(self.ops)
+        self._places[stage, member] = len(self.ops), program.place
         gpu = stage * self.division.members + member
         libraries = round(self.sizes.bytes.constant)
         for slot in program.slots:
@@ -219,7 +212,7 @@ class _Edges:
             for direction, readers in (("forward", forward), ("backward", backward)):
                 if readers:
                     self._gather(f"gather.{direction}", readers, block, micro)
-        if Slot("scatter", block, micro) in self._program.place:
+        if ("scatter", block, micro) in self._program.place:
             scatter = self._op("scatter", block, micro)
             self._builder.control.append((self._op(last, block, micro), scatter))
             self._collective("scatter", scatter, block)

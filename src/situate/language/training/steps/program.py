@@ -90,7 +90,7 @@ class DeviceProgram:
             for each in self._block_passes(stage_pass)
         ]
         self.slots = list(self._slots(passes))
-        self.place = {slot: i for i, slot in enumerate(self.slots)}
+        self.place: dict[tuple[str, int, int], int] = {slot: i for i, slot in enumerate(self.slots)}
 
     def _block_passes(self, stage_pass: StagePass) -> Iterator[BlockPass]:
         """The passes through the blocks of a chunk, and through the ends."""
