@@ -47,8 +47,8 @@ class StepPlanner:
         return find_site(self._cluster)
 
     def simulate(self, run: Run, division: Division) -> SimulatedStep | None:
-        """The figures of a layout's step; None, with a note, if it has too many ops
-        or GPUs.
+        """The figures of a layout's step; None, with a note, if it has too many ops or GPUs, or an
+        op that fits no GPU.
 
         Args:
             run: sequence and recipe.
@@ -57,10 +57,10 @@ class StepPlanner:
         run = replace(run, layout=division.layout)
         try:
             step = step_graph(self._model, run, self._site, division)
+            problem = Problem(step.graph, self._site.cluster)
         except SituateError as error:
             note(f"{division.layout} is not simulated: {error}")
             return None
-        problem = Problem(step.graph, self._site.cluster)
         with working("simulating"):
             plan = plan_from(
                 problem,

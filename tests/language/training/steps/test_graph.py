@@ -10,6 +10,7 @@ import pytest
 from situate.data.problem import Problem
 from situate.language.training.layout import Layout, Run
 from situate.language.training.pricing import price
+from situate.language.training.recipes import PRECISIONS, find_recipe
 from situate.language.training.steps.division import equal_division, unequal_division
 from situate.language.training.steps.graph import StepGraph, step_graph
 from situate.language.training.steps.site import find_site
@@ -121,6 +122,14 @@ def test_one_gpu_is_a_step_too():
     step = step_graph(GPT, run, site, equal_division(GPT, run.layout))
     schedule = decode(Problem(step.graph, site.cluster), step.placement, step.order, "serial")
     assert schedule.makespan == pytest.approx(price(GPT, run, site.machine).seconds, rel=1e-6)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_every_precision_has_a_step(precision):
+    run = Run(Layout(dp=8, zero=1, count=2), 1024, find_recipe(None, precision, None))
+    step, problem, schedule = step_of(GPT, run)
+    schedule.verify(problem)
+    assert {op.dtype for op in step.graph.ops} == {PRECISIONS[precision]}
 
 
 def test_equal_layouts_have_equal_graphs():

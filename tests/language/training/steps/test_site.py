@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from situate.errors import ClusterError
+from situate.language.training.gpus import GPUS
 from situate.language.training.steps.site import find_site
 
 
@@ -26,6 +27,13 @@ def test_a_text_becomes_a_cluster_of_nodes():
     # GPUs of a node share its network, and nothing inside it.
     assert site.cluster.channel[0, 4] == site.cluster.channel[1, 5]
     assert site.cluster.channel[0, 1] != site.cluster.channel[1, 0]
+
+
+@pytest.mark.parametrize("gpu", GPUS)
+def test_every_gpu_of_the_table_has_a_cluster(gpu):
+    devices = find_site(f"2x{gpu}").cluster.devices
+    assert [device.model for device in devices] == [gpu, gpu]
+    assert all(rate > 0 for rate in devices[0].flops.values())
 
 
 def test_unequal_gpus_have_keys_of_their_own():

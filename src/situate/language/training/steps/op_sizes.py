@@ -44,9 +44,11 @@ class OpSizes:
         self.often = gathers_often(run)
         self._slowest = step_costs(model, run, site.machine)
         self._costs = _costs_by_key(model, run, site)
-        # Blocks of as many layers have equal ops.
+        # Every micro-batch asks again.
         self.seconds = cache(self._seconds)
         self.exchanges = cache(self._exchanges)
+        self.hidden_seconds = cache(self._hidden_seconds)
+        self.gather_exchange = cache(self._gather_exchange)
 
     def _layers(self, block: int) -> int:
         """Layers of a block; 0 for the ends of the model."""
@@ -120,13 +122,13 @@ class OpSizes:
             return costs.collected
         return costs.reduced if action == "scatter" else 0.0
 
-    def hidden_seconds(self, action: str, block: int) -> float:
+    def _hidden_seconds(self, action: str, block: int) -> float:
         """Seconds of the transfer of a collective, which passes may hide."""
         costs = self._slowest
         each = (1 - costs.exposed) * self._collective(costs, action)
         return ring_seconds(self._site, self.rings.states, each * self.elements(block))
 
-    def gather_exchange(self, block: int) -> Exchange:
+    def _gather_exchange(self, block: int) -> Exchange:
         """The transfers that gather the weights of a block for one pass."""
         costs = self._slowest
         seconds = (1 - costs.exposed) * costs.collected * self.elements(block)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from situate.data.cluster import Cluster, Device, Link
+from situate.data.op_classes import DTYPES
 from situate.language.training.machine import Machine, find_machine, gpu_devices, named_cluster
 
 LAUNCH = 6e-6
@@ -59,7 +60,7 @@ def _cluster_of(machine: Machine) -> Cluster:
             f"node{i // machine.node}-gpu{i % machine.node}",
             model=gpu.name,
             memory=gpu.memory,
-            flops={kind: rate for kind, rate in gpu.rates.items() if rate > 0},
+            flops={kind: rate for kind, rate in gpu.rates.items() if kind in DTYPES},
             bandwidth=gpu.bandwidth,
             launch=LAUNCH,
         )
