@@ -65,6 +65,17 @@ def test_a_start_without_room_has_no_gap():
     assert plan.gap is None
 
 
+def test_a_group_without_room_may_move():
+    ops = (Op("a", seconds={"*": 1.0}, persistent=15 * 2**30), Op("b", seconds={"*": 1.0}))
+    problem = Problem(Graph("large", ops), Cluster.preset("unequal-24-12"))
+    small = min(range(problem.d), key=lambda device: problem.capacity[device])
+    start = np.array([small, small], np.int32)
+    plan = plan_from(problem, start, np.array([0, 1], np.int32), time_limit=0.2)
+    assert plan.result.feasible
+    assert plan.result.placement[0] != small
+    assert plan.floor <= plan.result.makespan
+
+
 def test_an_unknown_device_is_refused():
     with pytest.raises(SituateError):
         plan_from(chains(), np.full(4, 7, np.int32), POOR)

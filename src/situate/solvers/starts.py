@@ -61,7 +61,8 @@ def plan_from(
         placement: (n,) devices of the start.
         order: (n,) ops of the start; every device runs its own in this order.
         time_limit: wall seconds of the search; 0 for none.
-        moves: the search may move ops; otherwise it changes their order alone.
+        moves: the search may move ops; otherwise it changes their order alone, unless a group of
+            ops has no room on its device.
         threads: at most this many; None for all CPUs.
 
     Raises:
@@ -69,13 +70,12 @@ def plan_from(
     """
     start = decode(problem, placement, order, "serial")
     start.verify(problem, allow_overflow=True)
-    searched = problem if moves else _on_devices(problem, placement)
+    fixed = not moves and _has_room(problem, placement)
+    searched = _on_devices(problem, placement) if fixed else problem
     search = Search(searched, budget=Budget(time_limit or None), threads=threads)
     now = time.perf_counter()
     bound = tightest_bound(searched, now + BOUND_SECONDS, now + REFINED_SECONDS)
-    # Where ops stay, so do transfers, and a channel serves one after the other.
-    busiest = 0.0 if moves else float(start.channel_busy(problem).max(initial=0.0))
-    busiest *= 1 - rounding(problem)
+    busiest = _busiest_channel(problem, start) if fixed else 0.0
     floor = max(bound.value, busiest)
     search.raise_bound(floor, bound.name if floor == bound.value else "busiest channel")
     search.offer(placement, order, ["serial"])
@@ -86,13 +86,23 @@ def plan_from(
     return StartedPlan(start, result, floor)
 
 
+def _has_room(problem: Problem, placement: Placement) -> bool:
+    """True if each group of ops alone has room on its device."""
+    return bool(problem.allowed[problem.unit, placement].all())
+
+
 def _on_devices(problem: Problem, placement: Placement) -> Problem:
-    """The problem whose ops all stay on their devices, if each group has room there alone."""
+    """The problem whose ops all stay on their devices."""
     allowed = np.zeros((problem.units, problem.d), np.bool_)
     allowed[problem.unit, placement] = True
-    if not (allowed & problem.allowed).any(axis=1).all():
-        return problem
     return problem.confined(np.arange(problem.units), allowed)
+
+
+def _busiest_channel(problem: Problem, schedule: Schedule) -> float:
+    """Seconds of the busiest channel: where ops stay, so do transfers, which it serves in turn."""
+    if not problem.rules.contention:
+        return 0.0
+    return float(schedule.channel_busy(problem).max(initial=0.0)) * (1 - rounding(problem))
 
 
 def _of_problem(problem: Problem, search: Search) -> Result:
