@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from situate.bounds.lower_bound import tightest_bound
+from situate.bounds.lower_bound import Bound, tightest_bound
 from situate.bounds.rounding import gap, rounding
 from situate.data.arrays import Order, Placement
 from situate.data.problem import Problem
@@ -50,20 +50,23 @@ def plan_from(
     placement: Placement,
     order: Order,
     *,
-    time_limit: float = 0.0,
+    budget: Budget | None = None,
     moves: bool = False,
+    seed: int = 0,
     threads: int | None = None,
 ) -> StartedPlan:
     """Decode a start in its own order, verify it, and search from it.
+
+    With a limit of evaluations alone the result depends only on the start and the seed.
 
     Args:
         problem: with the objective `time`.
         placement: (n,) devices of the start.
         order: (n,) ops of the start; every device runs its own in this order.
-        time_limit: wall seconds of the search; 0 for none.
+        budget: of the search; None for none.
         moves: the search may move ops; otherwise it changes their order alone, unless a group of
             ops has no room on its device.
-        threads: at most this many; None for all CPUs.
+        seed, threads: of the search, as in `solve`.
 
     Raises:
         ScheduleError: the start's schedule breaks the execution model.
@@ -72,18 +75,25 @@ def plan_from(
     start.verify(problem, allow_overflow=True)
     fixed = not moves and _has_room(problem, placement)
     searched = _on_devices(problem, placement) if fixed else problem
-    search = Search(searched, budget=Budget(time_limit or None), threads=threads)
-    now = time.perf_counter()
-    bound = tightest_bound(searched, now + BOUND_SECONDS, now + REFINED_SECONDS)
+    search = Search(searched, budget=budget, seed=seed, threads=threads)
+    bound = _bound(searched, search.budget)
     busiest = _busiest_channel(problem, start) if fixed else 0.0
     floor = max(bound.value, busiest)
     search.raise_bound(floor, bound.name if floor == bound.value else "busiest channel")
     search.offer(placement, order, ["serial"])
-    if time_limit:
+    if budget is not None:
         METHODS["auto"].run(search)
     result = _of_problem(problem, search)
     result.schedule.verify(problem, allow_overflow=True)
     return StartedPlan(start, result, floor)
+
+
+def _bound(problem: Problem, budget: Budget) -> Bound:
+    """A lower bound; all bounds if the result must not depend on the clock."""
+    if budget.time_limit is None and budget.evaluation_limit is not None:
+        return tightest_bound(problem)
+    now = time.perf_counter()
+    return tightest_bound(problem, now + BOUND_SECONDS, now + REFINED_SECONDS)
 
 
 def _has_room(problem: Problem, placement: Placement) -> bool:
@@ -108,8 +118,7 @@ def _busiest_channel(problem: Problem, schedule: Schedule) -> float:
 def _of_problem(problem: Problem, search: Search) -> Result:
     """The best plan of a search as one of the whole problem, with the bound over all placements."""
     best = search.incumbent
-    now = time.perf_counter()
-    bound = tightest_bound(problem, now + BOUND_SECONDS, now + REFINED_SECONDS)
+    bound = _bound(problem, search.budget)
     whole = Search(problem, bound.value, bound.name, budget=search.budget)
     whole.offer(best.placement, best.order, [best.decoder], transfers=best.transfers)
     return whole.result("layout")

@@ -64,6 +64,17 @@ def test_a_search_from_unequal_shares_is_no_slower(situate):
         assert step["floor"] <= step["searched"] <= step["seconds"]
 
 
+def test_evaluations_make_a_search_repeatable(situate):
+    layout = ("--layout", "dp=2,tp=2,pp=2,batch=8,seq=1024", "--cluster", "h100-8")
+    options = (*layout, "--evaluations", "40", "--seed", "3", "--json")
+    one, two = (
+        situate("plan", SIZES, *options, "--threads", threads).json["simulated"]
+        for threads in ("1", "2")
+    )
+    assert one == two
+    assert one["searched"] <= one["seconds"]
+
+
 # The best layouts are planned as graphs.
 def test_the_best_layouts_are_simulated(situate, config):
     options = ("--layout", "auto,batch=32,seq=2048", "--cluster", "h100-8")
@@ -136,7 +147,10 @@ def test_explain_has_no_layouts(situate, config):
         (("--layout", "tp=3", "--cluster", "h100-8"), "6 devices, and the cluster has 8 GPUs"),
         (("--layout", "auto,tp=3", "--cluster", "h100-8"), "chooses tp"),
         (("--layout", "tp=2", "--cluster", "8xH1000"), "no GPU 'H1000'"),
-        (("--layout", "tp=2", "--cluster", "h100-8", "--seed", "1"), "--seed: has no meaning"),
+        (
+            ("--layout", "tp=2", "--cluster", "h100-8", "--method", "heft"),
+            "--method: has no meaning",
+        ),
         (("--layout", "ep=3,tp=1", "--cluster", "3xH100"), "ep 3 does not divide 16 experts"),
     ],
 )

@@ -16,6 +16,7 @@ from situate.language.training.steps.graph import step_graph
 from situate.language.training.steps.site import Site, find_site
 from situate.language.training.transformer import Transformer
 from situate.report.training_steps import SimulatedStep
+from situate.solvers.budget import Budget
 from situate.solvers.starts import StartedPlan, plan_from
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class StepPlanner:
         model: the transformer.
         cluster: its name, as typed.
         is_equal: all its GPUs are equal.
-        budget: the search's time limit and threads.
+        budget: limits, seed and threads of the search.
     """
 
     def __init__(
@@ -66,8 +67,9 @@ class StepPlanner:
                 problem,
                 step.placement,
                 step.order,
-                time_limit=self._seconds,
+                budget=self._search_budget(),
                 moves=not self._is_equal,
+                seed=self._budget.seed,
                 threads=self._budget.threads,
             )
         if self._best is None or plan.result.rank < self._best.result.rank:
@@ -75,17 +77,18 @@ class StepPlanner:
         return SimulatedStep(
             ops=problem.n,
             seconds=plan.start.makespan,
-            searched=plan.result.makespan if self._seconds else None,
+            searched=plan.result.makespan if self._search_budget() else None,
             floor=plan.floor,
             gap=plan.gap,
             peak=int(plan.start.peak.max()),
         )
 
-    @property
-    def _seconds(self) -> float:
-        if self._budget.time_limit is not None:
-            return self._budget.time_limit
-        return 0.0 if self._is_equal else UNEQUAL_SECONDS
+    def _search_budget(self) -> Budget | None:
+        """The budget of the search from one layout; None without a search."""
+        limit, evaluations = self._budget.time_limit, self._budget.evaluations
+        if limit is None and evaluations is None:
+            return None if self._is_equal else Budget(UNEQUAL_SECONDS)
+        return Budget(limit, evaluations)
 
     def write(self, outputs: OutputOptions) -> None:
         """Write the files of the fastest plan."""

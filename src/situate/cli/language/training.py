@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 ALLOWED = (
     *("model", "cluster", "layout", "as_json", "config"),
-    *("out", "picture", "schedule", "report", "time_limit", "threads"),
+    *("out", "picture", "schedule", "report"),
+    *("time_limit", "evaluations", "seed", "threads"),
 )
 """Options of plans with a layout."""
 
