@@ -110,7 +110,9 @@ def test_a_step_of_too_many_gpus_or_ops_is_priced_alone(situate):
     run = situate("plan", SIZES, "--layout", layout, "--cluster", "64x8xH100")
     assert run.status == 0
     assert "is not simulated: a cluster needs between 1 and 256 devices" in run.err
-    run = situate("plan", SIZES, "--layout", "batch=65536,seq=128", "--cluster", "h100-8")
+    options = ("--layout", "batch=65536,seq=128", "--cluster", "h100-8", "--out", "plan.json")
+    run = situate("plan", SIZES, *options)
+    assert "did not write plan.json: no layout is simulated" in run.err
     assert "is not simulated: --layout: the step has more than" in run.err
 
 

@@ -94,6 +94,10 @@ class StepPlanner:
         """Write the files of the fastest plan."""
         from situate.report.view.plan_report import PlanReport
 
-        if self._best is not None:
-            write_outputs(self._best.result, outputs.out, outputs.picture, outputs.schedule)
-            write_report([PlanReport.of_result(self._best.result)], outputs.report)
+        if self._best is None:
+            paths = (outputs.out, outputs.picture, outputs.schedule, outputs.report)
+            for path in filter(None, paths):
+                note(f"did not write {path}: no layout is simulated")
+            return
+        write_outputs(self._best.result, outputs.out, outputs.picture, outputs.schedule)
+        write_report([PlanReport.of_result(self._best.result)], outputs.report)

@@ -10,7 +10,8 @@ import pytest
 from situate.data.problem import Problem
 from situate.language.training.layout import Layout, Run
 from situate.language.training.pricing import price
-from situate.language.training.recipes import PRECISIONS, find_recipe
+from situate.language.training.recipes import PRECISIONS, RECIPES, find_recipe
+from situate.language.training.search import legal_layouts
 from situate.language.training.steps.division import equal_division, unequal_division
 from situate.language.training.steps.graph import StepGraph, step_graph
 from situate.language.training.steps.site import find_site
@@ -122,6 +123,21 @@ def test_one_gpu_is_a_step_too():
     step = step_graph(GPT, run, site, equal_division(GPT, run.layout))
     schedule = decode(Problem(step.graph, site.cluster), step.placement, step.order, "serial")
     assert schedule.makespan == pytest.approx(price(GPT, run, site.machine).seconds, rel=1e-6)
+
+
+# All layouts of the search, by recipe: a sample of them.
+@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("model", [replace(LLAMA_8B, layers=8), replace(MIXTRAL, layers=8)])
+def test_any_legal_layout_is_a_valid_problem(model, recipe):
+    run = run_of(recipe, 2048)
+    table = legal_layouts(model, run, H100.machine, 24)
+    for i in np.random.default_rng(0).permutation(len(table))[:5]:
+        layout = table.layout(int(i))
+        _, problem, schedule = step_of(model, replace(run, layout=layout))
+        schedule.verify(problem, allow_overflow=True)
+        figures = price(model, replace(run, layout=layout), H100.machine)
+        expected = figures.allocated + figures.roles["communication"]
+        assert float(schedule.peak.max()) == pytest.approx(expected, rel=0.2)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
