@@ -28,7 +28,6 @@ from situate.language.training.steps.graph import StepGraph, step_graph
 from situate.language.training.steps.site import Site, find_site
 from situate.language.training.transformer import parse_sizes
 from situate.simulation.decoding import decode
-from situate.solvers.budget import Budget
 from situate.solvers.starts import plan_from
 
 SAMPLE = 150
@@ -169,7 +168,7 @@ def planned_row(name: str, sizes: str, cluster: str, text: str) -> RecordRow:
     problem = Problem(step.graph, site.cluster)
     start = plan_from(problem, step.placement, step.order)
     cpu = _cpu_seconds() - begin
-    plan = plan_from(problem, step.placement, step.order, budget=Budget(SEARCH_SECONDS))
+    plan = plan_from(problem, step.placement, step.order, time_limit=SEARCH_SECONDS)
     return {
         "model": name,
         "cluster": cluster,

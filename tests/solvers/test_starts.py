@@ -9,7 +9,6 @@ from situate.data.cluster import Cluster
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.solvers.budget import Budget
 from situate.solvers.starts import plan_from
 
 
@@ -34,7 +33,7 @@ def test_a_start_is_decoded_as_it_stands():
 
 # A search keeps the devices of the start, or moves ops.
 def test_a_search_without_moves_keeps_devices():
-    plan = plan_from(chains(), PLACEMENT, POOR, budget=Budget(0.2))
+    plan = plan_from(chains(), PLACEMENT, POOR, time_limit=0.2)
     assert plan.result.placement.tolist() == PLACEMENT.tolist()
     assert plan.result.makespan == pytest.approx(3.0)
     assert plan.floor <= 3.0
@@ -42,9 +41,19 @@ def test_a_search_without_moves_keeps_devices():
 
 
 def test_a_search_with_moves_places_anew():
-    plan = plan_from(chains(), np.zeros(4, np.int32), POOR, budget=Budget(0.2), moves=True)
+    plan = plan_from(chains(), np.zeros(4, np.int32), POOR, time_limit=0.2, moves=True)
     assert plan.start.makespan == 4.0
     assert plan.result.makespan == 2.0
+
+
+def test_evaluations_make_a_search_repeatable():
+    one, two = (
+        plan_from(chains(), PLACEMENT, POOR, evaluations=50, seed=1, threads=threads)
+        for threads in (1, 2)
+    )
+    assert one.result.schedule.start.tolist() == two.result.schedule.start.tolist()
+    assert one.result.makespan == pytest.approx(3.0)
+    assert one.result.evaluations > 1
 
 
 # Where ops stay, the busiest channel bounds all plans.
@@ -71,7 +80,7 @@ def test_a_group_without_room_may_move():
     problem = Problem(Graph("large", ops), Cluster.preset("unequal-24-12"))
     small = min(range(problem.d), key=lambda device: problem.capacity[device])
     start = np.array([small, small], np.int32)
-    plan = plan_from(problem, start, np.array([0, 1], np.int32), budget=Budget(0.2))
+    plan = plan_from(problem, start, np.array([0, 1], np.int32), time_limit=0.2)
     assert plan.result.feasible
     assert plan.result.placement[0] != small
     assert plan.floor <= plan.result.makespan

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from situate.data.problem import Problem
 from situate.results.result import Result
 from situate.schedule.schedule import Schedule
 from situate.simulation.decoding import decode
-from situate.solvers.budget import Budget
+from situate.solvers.budget import Budget, OutOfTime
 from situate.solvers.registry import METHODS
 from situate.solvers.search import Search
 
@@ -50,20 +51,23 @@ def plan_from(
     placement: Placement,
     order: Order,
     *,
-    budget: Budget | None = None,
+    time_limit: float | None = None,
+    evaluations: int | None = None,
     moves: bool = False,
     seed: int = 0,
     threads: int | None = None,
 ) -> StartedPlan:
     """Decode a start in its own order, verify it, and search from it.
 
-    With a limit of evaluations alone the result depends only on the start and the seed.
+    Without a limit there is no search; with one of evaluations alone the result depends only on the
+    start and the seed.
 
     Args:
         problem: with the objective `time`.
         placement: (n,) devices of the start.
         order: (n,) ops of the start; every device runs its own in this order.
-        budget: of the search; None for none.
+        time_limit: wall seconds of the search, beside those of the start and the bound.
+        evaluations: number of decisions to evaluate.
         moves: the search may move ops; otherwise it changes their order alone, unless a group of
             ops has no room on its device.
         seed, threads: of the search, as in `solve`.
@@ -75,22 +79,27 @@ def plan_from(
     start.verify(problem, allow_overflow=True)
     fixed = not moves and _has_room(problem, placement)
     searched = _on_devices(problem, placement) if fixed else problem
-    search = Search(searched, budget=budget, seed=seed, threads=threads)
-    bound = _bound(searched, search.budget)
+    timed = time_limit is not None or evaluations is None
+    bound = _bound(searched, timed)
     busiest = _busiest_channel(problem, start) if fixed else 0.0
     floor = max(bound.value, busiest)
-    search.raise_bound(floor, bound.name if floor == bound.value else "busiest channel")
+    name = bound.name if floor == bound.value else "busiest channel"
+    budget = Budget(time_limit, evaluations, enforced=True)
+    search = Search(searched, floor, name, budget=budget, seed=seed, threads=threads)
     search.offer(placement, order, ["serial"])
-    if budget is not None:
-        METHODS["auto"].run(search)
-    result = _of_problem(problem, search)
+    if time_limit is not None or evaluations is not None:
+        with suppress(OutOfTime):
+            # Devices that do not wait for their turn are often faster at once.
+            search.offer(placement, order)
+            METHODS["auto"].run(search)
+    result = _of_problem(problem, search, timed)
     result.schedule.verify(problem, allow_overflow=True)
     return StartedPlan(start, result, floor)
 
 
-def _bound(problem: Problem, budget: Budget) -> Bound:
-    """A lower bound; all bounds if the result must not depend on the clock."""
-    if budget.time_limit is None and budget.evaluation_limit is not None:
+def _bound(problem: Problem, timed: bool) -> Bound:
+    """A lower bound; the largest of all, unless the result may depend on the clock."""
+    if not timed:
         return tightest_bound(problem)
     now = time.perf_counter()
     return tightest_bound(problem, now + BOUND_SECONDS, now + REFINED_SECONDS)
@@ -115,10 +124,10 @@ def _busiest_channel(problem: Problem, schedule: Schedule) -> float:
     return float(schedule.channel_busy(problem).max(initial=0.0)) * (1 - rounding(problem))
 
 
-def _of_problem(problem: Problem, search: Search) -> Result:
+def _of_problem(problem: Problem, search: Search, timed: bool) -> Result:
     """The best plan of a search as one of the whole problem, with the bound over all placements."""
-    best = search.incumbent
-    bound = _bound(problem, search.budget)
-    whole = Search(problem, bound.value, bound.name, budget=search.budget)
+    best, bound = search.incumbent, _bound(problem, timed)
+    whole = Search(problem, bound.value, bound.name, seed=search.seed, threads=search.threads)
     whole.offer(best.placement, best.order, [best.decoder], transfers=best.transfers)
-    return whole.result("layout")
+    result = whole.result("layout")
+    return replace(result, evaluations=search.budget.evaluations, seconds=search.budget.seconds)

@@ -16,7 +16,6 @@ from situate.language.training.steps.graph import step_graph
 from situate.language.training.steps.site import Site, find_site
 from situate.language.training.transformer import Transformer
 from situate.report.training_steps import SimulatedStep
-from situate.solvers.budget import Budget
 from situate.solvers.starts import StartedPlan, plan_from
 
 if TYPE_CHECKING:
@@ -67,7 +66,8 @@ class StepPlanner:
                 problem,
                 step.placement,
                 step.order,
-                budget=self._search_budget(),
+                time_limit=self._seconds,
+                evaluations=self._budget.evaluations,
                 moves=not self._is_equal,
                 seed=self._budget.seed,
                 threads=self._budget.threads,
@@ -77,18 +77,26 @@ class StepPlanner:
         return SimulatedStep(
             ops=problem.n,
             seconds=plan.start.makespan,
-            searched=plan.result.makespan if self._search_budget() else None,
+            searched=plan.result.makespan if self._searches else None,
             floor=plan.floor,
             gap=plan.gap,
             peak=int(plan.start.peak.max()),
         )
 
-    def _search_budget(self) -> Budget | None:
-        """The budget of the search from one layout; None without a search."""
-        limit, evaluations = self._budget.time_limit, self._budget.evaluations
-        if limit is None and evaluations is None:
-            return None if self._is_equal else Budget(UNEQUAL_SECONDS)
-        return Budget(limit, evaluations)
+    @property
+    def _seconds(self) -> float | None:
+        """Seconds of the search from one layout; None for no limit, or no search."""
+        if self._is_equal or self._searches_as_typed:
+            return self._budget.time_limit
+        return UNEQUAL_SECONDS
+
+    @property
+    def _searches_as_typed(self) -> bool:
+        return self._budget.time_limit is not None or self._budget.evaluations is not None
+
+    @property
+    def _searches(self) -> bool:
+        return self._searches_as_typed or not self._is_equal
 
     def write(self, outputs: OutputOptions) -> None:
         """Write the files of the fastest plan."""
