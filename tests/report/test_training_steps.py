@@ -7,7 +7,7 @@ from dataclasses import replace
 from situate.report.training_steps import SimulatedStep, step_figures, step_text, steps_table
 from tests.report.test_training import text
 
-STEP = SimulatedStep(ops=1200, seconds=0.5, searched=None, floor=0.4, gap=0.25, peak=2**30)
+STEP = SimulatedStep(ops=1200, seconds=0.5, best=None, floor=0.4, gap=0.25, peak=2**30)
 
 
 # A line for one layout, a table for several.
@@ -42,7 +42,7 @@ def test_figures_are_plain():
     assert step_figures(STEP) == {
         "ops": 1200,
         "seconds": 0.5,
-        "searched": None,
+        "best": None,
         "floor": 0.4,
         "gap": 0.25,
         "peak": 2**30,

@@ -20,7 +20,7 @@ class SimulatedStep:
     Attributes:
         ops: of its graph.
         seconds: of the step in the order of the layout's program.
-        searched: of the best plan that a search from there found; None without a search.
+        best: of the best plan that a search from there found; None without a search.
         floor: lower bound on the seconds of all plans that the search may find.
         gap: distance of the best plan above the floor, as a fraction of the floor; None if memory
             does not suffice.
@@ -29,7 +29,7 @@ class SimulatedStep:
 
     ops: int
     seconds: float
-    searched: float | None
+    best: float | None
     floor: float
     gap: float | None
     peak: int
@@ -38,8 +38,8 @@ class SimulatedStep:
 def step_text(step: SimulatedStep) -> str:
     """The figures of a step in a line."""
     text = f"{time_text(step.seconds)} in the program's order"
-    if step.searched is not None:
-        text += f", {time_text(step.searched)} after a search"
+    if step.best is not None:
+        text += f", {time_text(step.best)} after a search"
     if step.gap is not None:
         text += f", {gap_text(step.gap)} above the lower bound"
     verdict = "" if step.gap is not None else ", which does not fit"
@@ -62,10 +62,10 @@ def steps_table(rows: Sequence[tuple[str, float, SimulatedStep | None]]) -> Tabl
 
 
 def _cells(step: SimulatedStep) -> tuple[str, ...]:
-    searched = "-" if step.searched is None else time_text(step.searched)
+    best = "-" if step.best is None else time_text(step.best)
     sizes = size_text(step.peak), f"{step.ops:,}"
     gap = "does not fit" if step.gap is None else gap_text(step.gap)
-    return time_text(step.seconds), searched, gap, *sizes
+    return time_text(step.seconds), best, gap, *sizes
 
 
 def step_figures(step: SimulatedStep | None) -> dict[str, Any] | None:

@@ -78,28 +78,28 @@ def plan_from(
     start = decode(problem, placement, order, "serial")
     start.verify(problem, allow_overflow=True)
     fixed = not moves and _has_room(problem, placement)
-    searched = _on_devices(problem, placement) if fixed else problem
-    timed = time_limit is not None or evaluations is None
-    bound = _bound(searched, timed)
+    space = _on_devices(problem, placement) if fixed else problem
+    by_clock = time_limit is not None or evaluations is None
+    bound = _bound(space, by_clock)
     busiest = _busiest_channel(problem, start) if fixed else 0.0
     floor = max(bound.value, busiest)
     name = bound.name if floor == bound.value else "busiest channel"
     budget = Budget(time_limit, evaluations, enforced=True)
-    search = Search(searched, floor, name, budget=budget, seed=seed, threads=threads)
+    search = Search(space, floor, name, budget=budget, seed=seed, threads=threads)
     search.offer(placement, order, ["serial"])
     if time_limit is not None or evaluations is not None:
         with suppress(OutOfTime):
             # Devices that do not wait for their turn are often faster at once.
             search.offer(placement, order)
             METHODS["auto"].run(search)
-    result = _of_problem(problem, search, timed)
+    result = _of_problem(problem, search, by_clock)
     result.schedule.verify(problem, allow_overflow=True)
     return StartedPlan(start, result, floor)
 
 
-def _bound(problem: Problem, timed: bool) -> Bound:
+def _bound(problem: Problem, by_clock: bool) -> Bound:
     """A lower bound; the largest of all, unless the result may depend on the clock."""
-    if not timed:
+    if not by_clock:
         return tightest_bound(problem)
     now = time.perf_counter()
     return tightest_bound(problem, now + BOUND_SECONDS, now + REFINED_SECONDS)
@@ -124,9 +124,9 @@ def _busiest_channel(problem: Problem, schedule: Schedule) -> float:
     return float(schedule.channel_busy(problem).max(initial=0.0)) * (1 - rounding(problem))
 
 
-def _of_problem(problem: Problem, search: Search, timed: bool) -> Result:
+def _of_problem(problem: Problem, search: Search, by_clock: bool) -> Result:
     """The best plan of a search as one of the whole problem, with the bound over all placements."""
-    best, bound = search.incumbent, _bound(problem, timed)
+    best, bound = search.incumbent, _bound(problem, by_clock)
     whole = Search(problem, bound.value, bound.name, seed=search.seed, threads=search.threads)
     whole.offer(best.placement, best.order, [best.decoder], transfers=best.transfers)
     result = whole.result("layout")

@@ -77,7 +77,7 @@ class StepPlanner:
         return SimulatedStep(
             ops=problem.n,
             seconds=plan.start.makespan,
-            searched=plan.result.makespan if self._searches else None,
+            best=plan.result.makespan if self._searches else None,
             floor=plan.floor,
             gap=plan.gap,
             peak=int(plan.start.peak.max()),

@@ -384,13 +384,13 @@ class StateSeconds:
     """(layouts,) seconds of collectives of a stage's states among replicas, were nothing hidden.
 
     Attributes:
-        reduced: gradients are added up.
-        collected: weights are gathered.
+        reduction: gradients are added up.
+        gathering: weights are gathered.
         latency: of one gathering without bytes.
     """
 
-    reduced: Floats
-    collected: Floats
+    reduction: Floats
+    gathering: Floats
     latency: Floats
 
 
@@ -417,12 +417,12 @@ def _data(work: Workload, rounds: Floats, compute: Floats) -> Floats:
     """Collectives of gradients and weights among replicas, as far as nothing hides them."""
     table, overlap = work.table, work.software.overlap
     states = state_seconds(work)
-    once = states.reduced + states.collected
+    once = states.reduction + states.gathering
     exposed = np.maximum(once - overlap * BACKWARD * compute, (1 - overlap) * once)
     # ZeRO-3 gathers weights in both passes of each micro-batch, and reduces their gradients, all
     # layer by layer.
     layers = np.ceil(work.model.layers / table.pp)
-    per_batch = 2 * states.collected + states.reduced + 3 * layers * states.latency
+    per_batch = 2 * states.gathering + states.reduction + 3 * layers * states.latency
     least = ZERO3_EXPOSED * per_batch
     zero3 = np.maximum(per_batch - overlap * compute, least) * table.count
     several = np.where(table.zero == 2, table.count, 1.0)

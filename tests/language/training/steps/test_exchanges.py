@@ -39,7 +39,7 @@ def test_an_exchange_below_a_latency_is_part_of_the_op():
     site = find_site("h100-8")
     each = exchange(site, Rings.of(Layout(tp=8)).tensor, 1e-6)
     assert each.next is None
-    assert each.left == 1e-6
+    assert each.rest == 1e-6
 
 
 def test_one_device_exchanges_nothing():

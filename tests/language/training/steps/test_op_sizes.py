@@ -50,7 +50,9 @@ def test_replicas_with_whole_states_gather_no_weights():
 # Bytes.
 def test_a_block_keeps_less_than_its_layers_whose_input_another_block_has():
     sizes = sizes_of(dp=8, count=2)
-    assert sizes.kept(0) == pytest.approx(sizes.bytes.kept - sizes.bytes.stream, abs=1)
+    assert sizes.activations(0) == pytest.approx(
+        sizes.bytes.activations - sizes.bytes.stream, abs=1
+    )
     full = sizes_of(dp=8, count=2, recompute="full")
-    assert full.kept(0) == 0
+    assert full.activations(0) == 0
     assert full.workspace("attention.backward", 0) > 0

@@ -63,8 +63,8 @@ class StepSeconds:
         attention, network: of a layer.
         head: the output with its loss, in both directions.
         tensor, experts: exchanges of a layer for a micro-batch, forwards and backwards.
-        reduced, collected: collectives of the gradients and of the weights of one element.
-        exposed: share of these that nothing hides.
+        reduction, gathering: collectives of the gradients and of the weights of one element.
+        exposure: share of these that nothing hides.
         update: of one element.
     """
 
@@ -73,9 +73,9 @@ class StepSeconds:
     head: float
     tensor: tuple[float, float]
     experts: tuple[float, float]
-    reduced: float
-    collected: float
-    exposed: float
+    reduction: float
+    gathering: float
+    exposure: float
     update: float
 
 
@@ -100,16 +100,16 @@ class StepBytes:
 
     Attributes:
         stream: a micro-batch between layers.
-        kept: what a layer keeps of a micro-batch, its input included.
-        again: what a backward pass computes again.
+        activations: what a layer keeps of a micro-batch, its input included.
+        recomputation: what a backward pass computes again.
         logits: at the peak of the loss.
         layer, embedding, head: states.
         constant: of libraries.
     """
 
     stream: float
-    kept: float
-    again: float
+    activations: float
+    recomputation: float
     logits: float
     layer: StateBytes
     embedding: StateBytes
@@ -143,9 +143,9 @@ def step_costs(model: Transformer, run: Run, machine: Machine) -> StepSeconds:
         head=float(head_seconds(work)[0]) * factors.get("matrices", 1.0),
         tensor=_directions(passes.tensor, factors.get("tensor", 1.0)),
         experts=_directions(passes.experts, factors.get("experts", 1.0)),
-        reduced=(float(states.reduced[0]) + latency) * scale,
-        collected=(float(states.collected[0]) + latency) * scale,
-        exposed=ZERO3_EXPOSED if gathers_often(run) else 1 - overlap,
+        reduction=(float(states.reduction[0]) + latency) * scale,
+        gathering=(float(states.gathering[0]) + latency) * scale,
+        exposure=ZERO3_EXPOSED if gathers_often(run) else 1 - overlap,
         update=float(parts["update"][0] + parts["host"][0]) / elements,
     )
 
@@ -198,7 +198,7 @@ def step_bytes(model: Transformer, run: Run) -> StepBytes:
     """Bytes of the ops of a step."""
     table = LayoutTable.of([run.layout])
     layer, embedding, head = _elements(model, run)
-    kept, again = layer_memory(model, run, table)
+    activations, repeated = layer_memory(model, run, table)
     tokens = table.micro * run.sequence / table.cp
     logits = logit_bytes(model, run.recipe.software, table, table.pp - 1, tokens)
     layout = run.layout
@@ -206,8 +206,8 @@ def step_bytes(model: Transformer, run: Run) -> StepBytes:
     groups = sum(degree > 1 for degree in degrees)
     return StepBytes(
         stream=float(stream_bytes(model, run, table)[0]),
-        kept=float(kept[0]),
-        again=float(again[0]),
+        activations=float(activations[0]),
+        recomputation=float(repeated[0]),
         logits=float(logits[0]),
         layer=_states(model, run, layer),
         embedding=_states(model, run, embedding),

@@ -26,12 +26,12 @@ class Exchange:
     Attributes:
         next: (members,) the device of the stage to which each one sends; None without an exchange.
         size: bytes of a transfer.
-        left: seconds that no transfer takes, because they are shorter than a link's latency.
+        rest: seconds that no transfer takes, because they are shorter than a link's latency.
     """
 
     next: Next | None
     size: int
-    left: float
+    rest: float
 
 
 @dataclass(frozen=True)

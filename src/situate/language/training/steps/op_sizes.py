@@ -70,9 +70,9 @@ class OpSizes:
         each = states.weights + states.gradients + states.optimizer
         return round(max(self._layers(block), 1) * each)
 
-    def kept(self, block: int) -> int:
+    def activations(self, block: int) -> int:
         """Bytes that a block keeps of a micro-batch beside its input."""
-        return round(max(self._layers(block) * self.bytes.kept - self.bytes.stream, 0.0))
+        return round(max(self._layers(block) * self.bytes.activations - self.bytes.stream, 0.0))
 
     def workspace(self, action: str, block: int) -> int:
         """Bytes that an op needs while it runs: logits, what it computes again, and gradients that
@@ -80,16 +80,16 @@ class OpSizes:
         is_head = action == "head.forward"
         if not is_head and not action.endswith(".backward"):
             return 0
-        need = self.bytes.logits if is_head else self.bytes.again
+        need = self.bytes.logits if is_head else self.bytes.recomputation
         if self.often:
             need += self._run.recipe.gradient * self.states(block).elements
         return round(need)
 
     def _seconds(self, action: str, block: int) -> dict[str, float]:
         """Seconds of an op by the key of the device."""
-        left = sum(each.left for each in self.exchanges(action, block))
+        rest = sum(each.rest for each in self.exchanges(action, block))
         return {
-            key: self._on_device(costs, action, block) + left for key, costs in self._costs.items()
+            key: self._on_device(costs, action, block) + rest for key, costs in self._costs.items()
         }
 
     def _on_device(self, costs: StepSeconds, action: str, block: int) -> float:
@@ -101,7 +101,7 @@ class OpSizes:
             return self._layers(block) * self._of_direction(both, direction)
         if action == "update":
             return costs.update * self.elements(block)
-        return costs.exposed * self._collective(costs, action) * self.elements(block)
+        return costs.exposure * self._collective(costs, action) * self.elements(block)
 
     def _of_direction(self, part: PartSeconds, direction: str) -> float:
         late = part.weight if self._run.layout.zero_bubble else 0.0
@@ -113,33 +113,33 @@ class OpSizes:
         """Seconds of an element in the collective of an op."""
         layout = self._run.layout
         if action == "weights":
-            return 0.0 if self.often or layout.zero == 0 else costs.collected
+            return 0.0 if self.often or layout.zero == 0 else costs.gathering
         if action == "gradients":
-            once = 0.0 if self.often or layout.zero == 2 else costs.reduced
+            once = 0.0 if self.often or layout.zero == 2 else costs.reduction
             # Replicas without divided states add up gradients in all places.
-            return once + (costs.collected if layout.zero == 0 else 0.0)
+            return once + (costs.gathering if layout.zero == 0 else 0.0)
         if action.startswith("gather"):
-            return costs.collected
-        return costs.reduced if action == "scatter" else 0.0
+            return costs.gathering
+        return costs.reduction if action == "scatter" else 0.0
 
     def _hidden_seconds(self, action: str, block: int) -> float:
         """Seconds of the transfer of a collective, which passes may hide."""
         costs = self._slowest
-        each = (1 - costs.exposed) * self._collective(costs, action)
+        each = (1 - costs.exposure) * self._collective(costs, action)
         return ring_seconds(self._site, self.rings.states, each * self.elements(block))
 
     def _gather_exchange(self, block: int) -> Exchange:
         """The transfers that gather the weights of a block for one pass."""
         costs = self._slowest
-        seconds = (1 - costs.exposed) * costs.collected * self.elements(block)
+        seconds = (1 - costs.exposure) * costs.gathering * self.elements(block)
         return exchange(self._site, self.rings.states, seconds)
 
     def _exchanges(self, action: str, block: int) -> tuple[Exchange, ...]:
         """The exchanges between a block's parts that an op waits for."""
         direction = {"network.forward": 0, "attention.backward": 1}.get(action)
         if direction is None:
-            left = self.gather_exchange(block).left if action.startswith("gather") else 0.0
-            return (Exchange(None, 0, left),)
+            rest = self.gather_exchange(block).rest if action.startswith("gather") else 0.0
+            return (Exchange(None, 0, rest),)
         layers, costs = self._layers(block), self._slowest
         return (
             exchange(self._site, self.rings.tensor, layers * costs.tensor[direction]),
