@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from benchmarks.layouts.cells import Unpriced, cell_of
 from benchmarks.layouts.megatron_tests import megatron_test
-from benchmarks.layouts.memory import predicted_gib, summary
+from benchmarks.layouts.memory import margin, margin_row, predicted_gib, summary
 from benchmarks.layouts.models import CONFIGS, named_model
 from benchmarks.layouts.programs import test_workspace as workspace_of_test
 from benchmarks.layouts.seconds import PARTS, Runs, crossed, fit, runs_of, spearman, total
+from benchmarks.layouts.steps import formula_seconds, simulated_seconds, with_factors
+from benchmarks.layouts.steps import summary as step_summary
 from benchmarks.lib.record import RESULTS, ROOT, read_record
+from situate.language.training.memory import MARGIN
 from situate.language.training.software import SOFTWARE
 
 FIELDS = (
@@ -160,6 +165,57 @@ def test_a_summary_counts_errors():
     assert figures["over_5_percent_too_low"] == 0.5
 
 
+# Runs as graphs.
+def test_a_published_pipeline_is_simulated():
+    cell = cell_of(row(VTRAIN))
+    assert simulated_seconds(cell) == pytest.approx(formula_seconds(cell), rel=0.2)
+    slower = with_factors(cell, np.full(len(PARTS), 2.0))
+    assert simulated_seconds(slower) > simulated_seconds(cell)
+
+
+def test_errors_of_both_predictions_are_summed_up():
+    rows = [
+        {"source": source, "seconds": 1.0, "formulas": 1.1, "simulated": simulated}
+        for source, simulated in (("a", 1.2), ("b", 1.0))
+    ]
+    figures = step_summary(rows)
+    assert [figure["source"] for figure in figures] == ["a", "b", "all"]
+    assert figures[-1]["runs"] == 2
+    assert figures[0]["simulated_error"] == pytest.approx(0.2)
+    assert figures[-1]["formulas_error"] == pytest.approx(0.1)
+
+
+# The margin of memory.
+def test_a_margin_is_the_rank_that_new_runs_stay_below():
+    ratio = 1 / np.arange(1.0, 100.0)
+    assert margin(ratio, 0.9) == pytest.approx(90)
+    assert margin(ratio, 0.999) == pytest.approx(99)
+
+
+def test_a_margin_is_judged_by_other_models():
+    cells = [replace(cell_of(row(TEST)), family=str(i % 20)) for i in range(200)]
+    ratio = np.full(200, 1.0)
+    ratio[::20] = 0.5
+    figures = margin_row(cells, ratio, 0.95)
+    # The family whose memory is twice the prediction is above the margin of the others.
+    assert figures["margin"] == 2
+    assert figures["below"] == pytest.approx(0.95)
+    assert figures["below_by_family"] == pytest.approx(0.95)
+
+
+def test_the_margin_in_use_is_that_of_the_record():
+    rows = read_record(RESULTS / "layout_memory.json")["tables"]["margin"]
+    figures = next(each for each in rows if each["level"] == 0.99)
+    assert 0 <= MARGIN - figures["margin"] < 0.01
+    page = (ROOT / "docs" / "layouts.md").read_text()
+    for each in rows:
+        assert (
+            f"| {100 * each['level']:.0f} % | {each['margin']:.2f} | {100 * each['below']:.1f} % "
+            f"| {100 * each['below_by_family']:.1f} % "
+            f"| {100 * each['over_5_percent_too_low']:.1f} % |"
+        ) in page
+
+
 # The page quotes the records.
 def row_of_page(start: str) -> list[str]:
     lines = (ROOT / "docs" / "layouts.md").read_text().splitlines()
@@ -221,3 +277,19 @@ def test_error_bars_of_prices_are_those_of_the_record():
         pace = SOFTWARE[name].pace
         assert pace.error == pytest.approx(figures["median_error"], abs=0.006)
         assert pace.large_error == pytest.approx(figures["p90_error"], abs=0.006)
+
+
+def test_planned_layouts_on_the_page_are_those_of_the_record():
+    tables = read_record(RESULTS / "layout_steps.json")["tables"]
+    page = (ROOT / "docs" / "layouts.md").read_text()
+    for row in tables["planned"]:
+        assert (
+            f"| {row['model']}, {row['cluster']} | `{row['layout']}` | {row['ops']:,} "
+            f"| {row['formulas']:.2f} s | {row['simulated']:.2f} s | {100 * row['gap']:.1f} % "
+            f"| {row['searched']:.2f} s | {100 * row['searched_gap']:.1f} % "
+            f"| {row['formulas_gib']:.1f} | {row['simulated_gib']:.1f} |"
+        ) in page
+    every = tables["published"][-1]
+    for key in ("formulas_error", "simulated_error"):
+        assert f"{100 * every[key]:.1f} %" in page
+    assert f"Of {every['runs']} published runs with pipelines" in page

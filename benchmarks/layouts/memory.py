@@ -26,6 +26,10 @@ PEERS = (
 """Others' predictions of published memory, from their repositories and issues."""
 
 
+LEVELS = (0.9, 0.95, 0.99)
+"""Shares of runs that stay below a margin."""
+
+
 def predicted_gib(cell: Cell) -> float:
     """GiB of a run's GPU, in the figure that its source publishes."""
     table = LayoutTable.of([cell.run.layout])
@@ -36,6 +40,39 @@ def predicted_gib(cell: Cell) -> float:
     )
     size = memory.reserved if cell.reserved else memory.allocated
     return float(size[0]) / 2**30
+
+
+def margin(ratio: Floats, level: float) -> float:
+    """The factor on predicted bytes below which a share of new runs stays.
+
+    It is the quantile of conformal prediction (Vovk et al., 2005): of n runs, the one of rank
+    (n + 1) level.
+
+    Args:
+        ratio: (runs,) predicted over measured bytes.
+        level: the share.
+    """
+    rank = min(int(np.ceil((len(ratio) + 1) * level)), len(ratio))
+    return float(np.sort(1 / ratio)[rank - 1])
+
+
+def margin_row(cells: Sequence[Cell], ratio: Floats, level: float) -> RecordRow:
+    """A margin, and the shares of runs that stay below that of other models' runs."""
+    families = np.array([cell.family for cell in cells])
+    below = np.zeros(len(ratio), np.bool_)
+    for family in set(families.tolist()):
+        inside = families == family
+        below[inside] = 1 / ratio[inside] <= margin(ratio[~inside], level)
+    factor = margin(ratio, level)
+    shares = [float(below[families == family].mean()) for family in set(families.tolist())]
+    return {
+        "level": level,
+        "runs": len(ratio),
+        "margin": factor,
+        "below": float(below.mean()),
+        "below_by_family": float(np.mean(shares)),
+        "over_5_percent_too_low": float(np.mean(factor * ratio < 0.95)),
+    }
 
 
 def summary(ratio: Floats) -> RecordRow:
@@ -86,8 +123,10 @@ def main() -> None:
             if kind.any():
                 rows.append({"source": source, "settings": settings, **summary(ratio[kind])})
     rows.append({"source": "all", "settings": "all", **summary(ratio)})
+    chosen = [cell for cell in cells if cell.precise]
     tables = {
         "summary": rows,
+        "margin": [margin_row(chosen, ratio[precise], level) for level in LEVELS],
         "worst": worst_tests(cells, ratio, 12),
         "others": list(PEERS),
         "left out": [{"reason": text, "rows": count} for text, count in reasons.items()],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
@@ -22,7 +23,10 @@ from situate.report.training import (
     tuning_figures,
     tuning_table,
 )
+from situate.report.training_steps import SimulatedStep
 from tests.language.training.runs import GPT, LLAMA_8B, h100, run_of
+
+STEP = SimulatedStep(1200, 0.5, None, 0.4, 0.25, 2**30)
 
 
 def text(table: Any) -> str:
@@ -34,7 +38,7 @@ def text(table: Any) -> str:
 def test_a_price_has_its_time_memory_limit_and_commands():
     run = parse_layout("tp=4,pp=2,batch=32", LLAMA_8B, 16)
     figures = price(LLAMA_8B, run, h100(16))
-    shown = text(price_table(LLAMA_8B, "h100", figures, commands(LLAMA_8B, run, h100(16))))
+    shown = text(price_table(LLAMA_8B, "h100", figures, commands(LLAMA_8B, run, h100(16)), STEP))
     for part in (
         "8.03 G parameters",
         "tokens/s",
@@ -43,6 +47,7 @@ def test_a_price_has_its_time_memory_limit_and_commands():
         "fits",
         "in the median",
         "each stage",
+        "in the program's order",
     ):
         assert part in shown
     assert "--tensor-model-parallel-size 4" in shown
@@ -56,24 +61,35 @@ def test_a_price_has_its_time_memory_limit_and_commands():
 def test_a_layout_without_room_says_how_much_it_lacks():
     run = parse_layout("recipe=amp", LLAMA_8B, 1)
     machine = find_machine("RTX 4090")
-    shown = text(price_table(LLAMA_8B, "one", price(LLAMA_8B, run, machine), {}))
+    shown = text(price_table(LLAMA_8B, "one", price(LLAMA_8B, run, machine), {}, None))
     assert "does not fit" in shown
     assert "too much" in shown
+
+
+def test_a_layout_near_the_memory_may_fit():
+    run = parse_layout("tp=8,batch=8", LLAMA_8B, 8)
+    figures = price(LLAMA_8B, run, h100())
+    near = replace(figures, capacity=int(1.1 * figures.reserved))
+    assert "may fit" in text(price_table(LLAMA_8B, "one", near, {}, None))
+    assert price_figures(near)["may_fit"] is True
+    assert price_figures(near)["fits"] is False
 
 
 def test_a_choice_has_layouts_and_shares():
     machine = find_machine("unequal-24-12")
     run = run_of("amp", 1024)
     choice, shares = search(GPT, run, machine, 32), unequal_shares(GPT, run, machine, 32)
-    shown = text(choice_table(GPT, machine, choice, shares, {"program": "line"}))
+    steps = [("dp=2", 1.0, STEP)]
+    shown = text(choice_table(GPT, machine, choice, shares, {"program": "line"}, steps))
     for part in ("layouts fit", "dp=", "shares of RTX 3090 + RTX 3060", "equal", "program: line"):
         assert part in shown
+    assert "planned as graphs" in shown
 
 
 def test_a_choice_without_layouts_names_the_smallest():
     machine = find_machine("RTX 3060")
     choice = search(LLAMA_8B, run_of("amp"), machine, 1)
-    assert "no layout fits" in text(choice_table(LLAMA_8B, machine, choice, [], {}))
+    assert "no layout fits" in text(choice_table(LLAMA_8B, machine, choice, [], {}, []))
 
 
 def test_a_fit_has_roles_and_changes():

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from situate import zoo
+from situate.cli.language.clusters import find_cluster
 from situate.cli.names import find_objective
 from situate.cli.search_options import ProblemOptions
 from situate.cli.terminal import note, working
@@ -68,7 +69,7 @@ def read_problem(
         SituateError: an input does not exist, or they do not fit together.
     """
     goal = find_objective(options.objective)
-    cluster = None if options.cluster is None else Cluster.find(options.cluster)
+    cluster = None if options.cluster is None else find_cluster(options.cluster)
     costs = None if options.costs is None else Costs.read(options.costs)
     check_model(model)
     if cluster is None and not is_file(model):

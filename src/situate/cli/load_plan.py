@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from situate.cli.inputs import cluster_missing, model_and_plan
+from situate.cli.language.clusters import find_cluster
 from situate.cli.terminal import note, working
 from situate.data.cluster import Cluster
 from situate.data.costs import Costs
@@ -125,7 +126,7 @@ def load_plan(
 def _cluster(plan: Plan, text: str | None) -> Cluster:
     if (name := text or plan.named_cluster) is None:
         raise cluster_missing(plan)
-    return Cluster.find(name)
+    return find_cluster(name)
 
 
 def _check_runs(model: str) -> None:

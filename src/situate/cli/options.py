@@ -132,8 +132,8 @@ def _optimizer(default: str) -> Any:
         "--optimizer",
         metavar="KIND",
         help="Update of a captured training step: sgd, momentum, adam, adamw, adamw-bf16, "
-        "adamw8bit or adafactor; adamw:clip=1.0 first clips the gradients to a norm of 1, and "
-        "adamw:recipe=NAME trains in bfloat16: megatron, fsdp2, deepspeed, amp or pure. "
+        "adamw8bit, adafactor or muon; adamw:clip=1.0 first clips the gradients to a norm of 1, "
+        "and adamw:recipe=NAME trains in bfloat16: megatron, fsdp2, deepspeed, amp or pure. "
         f"Default: {default}.",
     )
 

@@ -16,10 +16,12 @@ OPTIMIZERS: dict[str, int] = {
     "adamw-bf16": 18,
     "adamw8bit": 60,
     "adafactor": 14,
+    "muon": 14,
 }
-"""By optimiser: arithmetic operations for every parameter. `adamw8bit` searches codes of 8 bits."""
+"""By optimiser: arithmetic operations for every parameter. `adamw8bit` searches codes of 8 bits;
+the products of `muon` come besides (`torch_capture.updates.optimizer_state.update_flops`)."""
 
-WHOLE = frozenset({"adamw8bit", "adafactor"})
+WHOLE = frozenset({"adamw8bit", "adafactor", "muon"})
 """Optimisers whose states belong to a whole parameter, not element by element."""
 
 CLIP = "clip="

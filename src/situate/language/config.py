@@ -99,7 +99,16 @@ def read_config(path: Path) -> Config:
     Raises:
         ReadError: it cannot be read, is of an unknown architecture, or has absurd sizes.
     """
-    return config_of(strict_json.decode(contents(path, MAX_CONFIG), dict[str, Any], unique=False))
+    return config_of(read_values(path))
+
+
+def read_values(path: Path) -> dict[str, Any]:
+    """The values in a file.
+
+    Raises:
+        ReadError: it cannot be read.
+    """
+    return strict_json.decode(contents(path, MAX_CONFIG), dict[str, Any], unique=False)
 
 
 def config_of(values: dict[str, Any]) -> Config:

@@ -20,6 +20,7 @@ from situate.language.training.transformer import Transformer
 from situate.language.training.unequal import Shares
 from situate.report.tables import table
 from situate.report.text import plural, printable
+from situate.report.training_steps import SimulatedStep, step_text, steps_table
 from situate.report.units import count_text, share_text, size_text, time_text
 
 MIN_SHARE = 0.01
@@ -46,11 +47,16 @@ PART_NAMES = {
 
 
 def price_table(
-    model: Transformer, machine: str, price: Price, commands: Mapping[str, str]
+    model: Transformer,
+    machine: str,
+    price: Price,
+    commands: Mapping[str, str],
+    step: SimulatedStep | None,
 ) -> RenderableType:
     """The figures of one layout, its memory by role, and its launch commands."""
     grid = Table.grid(padding=(0, 2))
-    for label, value in _facts(model, price):
+    facts = [*_facts(model, price), *([("simulated", step_text(step))] if step else [])]
+    for label, value in facts:
         grid.add_row(Text(label, "dim"), Text(printable(value)))
     title = f"{printable(model.name, 60)} on {printable(machine, 40)}"
     launch = [Text(f"{name}: {text}") for name, text in commands.items()]
@@ -78,16 +84,20 @@ def _facts(model: Transformer, price: Price) -> Iterator[tuple[str, str]]:
     if layout.pp > 1:
         yield "bubble", share_text(price.bubble)
     yield "limit", price.limit
-    verdict = "fits" if price.fits else f"does not fit: {size_text(_missing(price))} too much"
     yield (
         "memory",
-        f"{size_text(price.allocated)} allocated, {size_text(price.reserved)} reserved of "
-        f"{size_text(price.capacity)}: {verdict}",
+        f"{size_text(price.allocated)} allocated, {size_text(price.reserved)} reserved, in 99 of "
+        f"100 runs below {size_text(price.high)}, of {size_text(price.capacity)}: "
+        f"{_verdict(price)}",
     )
 
 
-def _missing(price: Price) -> float:
-    return price.reserved - price.capacity
+def _verdict(price: Price) -> str:
+    if price.fits:
+        return "fits"
+    if price.may_fit:
+        return "may fit"
+    return f"does not fit: {size_text(price.reserved - price.capacity)} too much"
 
 
 def _shares(price: Price) -> Iterator[str]:
@@ -131,8 +141,13 @@ def choice_table(
     choice: Choice,
     shares: Sequence[Shares],
     commands: Mapping[str, str],
+    steps: Sequence[tuple[str, float, SimulatedStep | None]],
 ) -> RenderableType:
-    """The best layouts, the fastest first, with the launch commands of the first."""
+    """The best layouts, the fastest first, with the launch commands of the first.
+
+    Args:
+        steps: rows of `steps_table`.
+    """
     name = f"{printable(model.name, 60)} on {printable(machine.name, 40)}"
     parts: list[RenderableType] = [Text(name, "bold")]
     if choice.best:
@@ -141,6 +156,8 @@ def choice_table(
         parts.append(Text(_smallest_text(choice.smallest)))
     if shares:
         parts += [Text(), _shares_table(machine, shares)]
+    if steps:
+        parts += [Text(), steps_table(steps)]
     if commands:
         parts += [Text(), Text("launch the first with", "bold")]
         parts += [Text(f"{program}: {text}") for program, text in commands.items()]
@@ -150,8 +167,9 @@ def choice_table(
 def _tried_text(choice: Choice) -> str:
     first = choice.best[0]
     batch = f"{plural(first.run.layout.batch, 'sample')} of {first.run.sequence:,} tokens"
+    fit = "fit" if choice.sure else "may fit, and none fits with 99 %"
     return (
-        f"{choice.fitting:,} of {choice.legal:,} layouts fit; a step of {batch}, recipe "
+        f"{choice.fitting:,} of {choice.legal:,} layouts {fit}; a step of {batch}, recipe "
         f"{first.run.recipe.name}; seconds {_error_text(first)}"
     )
 
@@ -171,7 +189,7 @@ def comparison_table(model: Transformer, machine: str, prices: Sequence[Price]) 
 
 
 def _layouts(prices: Sequence[Price]) -> Table:
-    grid = table("", "layout|step|tokens/s/GPU|MFU|reserved|limit", range(1, 5))
+    grid = table("", "layout|step|tokens/s/GPU|MFU|reserved|99 % below|limit", range(1, 6))
     for price in prices:
         grid.add_row(
             Text(str(price.run.layout)),
@@ -179,6 +197,7 @@ def _layouts(prices: Sequence[Price]) -> Table:
             f"{price.rate / price.devices:,.0f}",
             share_text(price.utilisation),
             size_text(price.reserved),
+            size_text(price.high),
             price.limit,
         )
     return grid
@@ -274,7 +293,9 @@ def price_figures(price: Price) -> dict[str, Any]:
         "memory": price.roles,
         "allocated": price.allocated,
         "reserved": price.reserved,
+        "reserved_99_percent": price.high,
         "reserved_by_stage": list(price.stages),
         "capacity": price.capacity,
         "fits": price.fits,
+        "may_fit": price.may_fit,
     }

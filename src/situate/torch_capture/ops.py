@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from situate.data.graph import Op
-from situate.data.update_rule import OPTIMIZERS
 from situate.errors import SituateError
 from situate.torch_capture import buffers, cost, names, signature
 from situate.torch_capture.buffers import Folded
 from situate.torch_capture.flow import Flow, Storage
 from situate.torch_capture.tracing import Trace
-from situate.torch_capture.updates.optimizer_state import state_bytes
+from situate.torch_capture.updates.optimizer_state import state_bytes, update_flops
 from situate.torch_capture.value_keys import ValueKeys
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ class Step:
 
     Attributes:
         number: the nodes in order of execution.
-        optimizer: one of `OPTIMIZERS`.
+        optimizer: one of `situate.data.update_rule.OPTIMIZERS`.
     """
 
     trace: Trace
@@ -274,7 +273,7 @@ def _update(
         op = _sum_op(path, size, len(gradients), node)
         yield Draft(op, node, (place[0], SUM), reads, writes)
         distinct = (total,)
-    flops = OPTIMIZERS[step.optimizer] * int(node.meta["val"].numel())
+    flops = update_flops(step.optimizer, tuple(node.meta["val"].shape))
     # Traffic: parameter and gradient are read, the parameter is written, and each state is read and
     # written.
     traffic = 3 * size + 2 * step.state_bytes(node)

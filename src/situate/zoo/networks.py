@@ -22,6 +22,7 @@ class Network:
         optimizer: the default update of a training step.
         expert: the rule of its placement by hand, see `situate.zoo.placement`.
         packages: required besides PyTorch.
+        sizes: of a decoder of equal layers, as layouts of training runs read them; else empty.
     """
 
     file: str
@@ -30,6 +31,7 @@ class Network:
     expert: Literal["one", "layers", "blocks"]
     arguments: tuple[int, ...] = ()
     packages: tuple[str, ...] = ()
+    sizes: str = ""
 
     def build(self) -> ModelParts:
         """Model, inputs and loss."""
@@ -38,8 +40,16 @@ class Network:
         return model
 
 
-def _transformer(function: str) -> Network:
-    return Network("transformer", function, "adamw", "blocks", packages=("transformers",))
+def _transformer(function: str, sizes: str = "") -> Network:
+    packages = ("transformers",)
+    return Network("transformer", function, "adamw", "blocks", packages=packages, sizes=sizes)
+
+
+GPT2 = "layers=12,hidden=768,heads=12,ffn=3072,vocab=50257,matrices=2,positions=1024,tied=1"
+LLAMA_7B = "layers=32,hidden=4096,heads=32,ffn=11008,vocab=32000"
+LLAMA_70B = "layers=80,hidden=8192,heads=64,kv=8,ffn=28672,vocab=32000"
+MIXTRAL = "layers=32,hidden=4096,heads=32,kv=8,ffn=14336,vocab=32000,experts=8,used=2"
+"""Sizes of the configurations from which the networks are built."""
 
 
 NETWORKS = {
@@ -52,12 +62,12 @@ NETWORKS = {
     "nmt4": Network("nmt", "build", "adam", "layers", (4,)),
     "nmt8": Network("nmt", "build", "adam", "layers", (8,)),
     "cifar_cnn": Network("cifar_cnn", "build", "sgd", "one"),
-    "gpt2": _transformer("gpt2"),
+    "gpt2": _transformer("gpt2", GPT2),
     "bert": _transformer("bert"),
     "vit": _transformer("vit"),
-    "llama_7b": _transformer("llama_7b"),
-    "llama_70b": _transformer("llama_70b"),
-    "moe": Network("moe", "build", "adamw", "blocks", packages=("transformers",)),
+    "llama_7b": _transformer("llama_7b", LLAMA_7B),
+    "llama_70b": _transformer("llama_70b", LLAMA_70B),
+    "moe": Network("moe", "build", "adamw", "blocks", packages=("transformers",), sizes=MIXTRAL),
 }
 
 

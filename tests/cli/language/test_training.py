@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from situate import Cluster, Plan, Problem, read
 from tests.language.planning.homes import MIXTURE
 
 SIZES = "layers=24,hidden=1024,heads=16,ffn=4096,vocab=50304"
@@ -48,9 +49,71 @@ def test_auto_has_ten_layouts_at_most(situate, config):
 
 
 def test_unequal_gpus_have_shares(situate):
-    options = ("--layout", "auto,recipe=amp,batch=32,seq=1024", "--cluster", "unequal-24-12")
+    layout = "auto,recipe=amp,batch=32,seq=1024"
+    options = ("--layout", layout, "--cluster", "unequal-24-12", "--time-limit", "0.1")
     content = situate("plan", SIZES, *options, "--json").json
     assert {row["way"] for row in content["unequal"]} == {"samples", "layers"}
+    assert len(content["simulated"]) == 1 + len(content["unequal"])
+
+
+def test_a_search_from_unequal_shares_is_no_slower(situate):
+    layout = "auto,recipe=amp,batch=8,seq=1024"
+    options = ("--layout", layout, "--cluster", "unequal-24-12", "--time-limit", "0.3")
+    for row in situate("plan", SIZES, *options, "--json").json["simulated"]:
+        step = row["step"]
+        assert step["floor"] <= step["best"] <= step["seconds"]
+
+
+def test_evaluations_make_a_search_repeatable(situate):
+    layout = ("--layout", "dp=2,tp=2,pp=2,batch=8,seq=1024", "--cluster", "h100-8")
+    options = (*layout, "--evaluations", "40", "--seed", "3", "--json")
+    one, two = (
+        situate("plan", SIZES, *options, "--threads", threads).json["simulated"]
+        for threads in ("1", "2")
+    )
+    assert one == two
+    assert one["best"] <= one["seconds"]
+
+
+# The best layouts are planned as graphs.
+def test_the_best_layouts_are_simulated(situate, config):
+    options = ("--layout", "auto,batch=32,seq=2048", "--cluster", "h100-8")
+    content = situate("plan", config, *options, "--json").json
+    rows = content["simulated"]
+    assert [row["layout"] for row in rows] == [row["layout"] for row in content["layouts"][:3]]
+    for row in rows:
+        assert row["step"]["floor"] <= row["step"]["seconds"] * (1 + 1e-9)
+        assert row["step"]["best"] is None
+    assert "planned as graphs" in situate("plan", config, *options).out
+
+
+def test_a_layout_s_plan_belongs_to_its_graph(situate, tmp_path):
+    options = ("--layout", "dp=2,tp=2,pp=2,batch=8", "--cluster", "h100-8")
+    files = ("--out", "plan.json", "--report", "report.html", "--time-limit", "0.3")
+    assert situate("convert", SIZES, "step.json", *options).status == 0
+    assert situate("plan", SIZES, *options, *files).status == 0
+    graph, plan = read(tmp_path / "step.json"), Plan.read(tmp_path / "plan.json")
+    problem = Problem(graph, Cluster.preset("h100-8"))
+    plan.schedule(problem).verify(problem)
+    assert (tmp_path / "report.html").stat().st_size > 10_000
+
+
+def test_a_converted_layout_is_planned_by_any_method(situate):
+    options = ("--layout", "dp=8,batch=8,seq=1024", "--cluster", "8xH100")
+    assert situate("convert", SIZES, "step.json", *options).status == 0
+    plan = ("--cluster", "8xH100", "--method", "heft", "--json")
+    assert situate("plan", "step.json", *plan).json["feasible"]
+
+
+def test_a_step_of_too_many_gpus_or_ops_is_priced_alone(situate):
+    layout = "dp=512,batch=65536,seq=128"
+    run = situate("plan", SIZES, "--layout", layout, "--cluster", "64x8xH100")
+    assert run.status == 0
+    assert "is not simulated: a cluster needs between 1 and 256 devices" in run.err
+    options = ("--layout", "batch=65536,seq=128", "--cluster", "h100-8", "--out", "plan.json")
+    run = situate("plan", SIZES, *options)
+    assert "did not write plan.json: no layout is simulated" in run.err
+    assert "is not simulated: --layout: the step has more than" in run.err
 
 
 def test_nothing_that_fits_has_its_own_status(situate):
@@ -86,7 +149,10 @@ def test_explain_has_no_layouts(situate, config):
         (("--layout", "tp=3", "--cluster", "h100-8"), "6 devices, and the cluster has 8 GPUs"),
         (("--layout", "auto,tp=3", "--cluster", "h100-8"), "chooses tp"),
         (("--layout", "tp=2", "--cluster", "8xH1000"), "no GPU 'H1000'"),
-        (("--layout", "tp=2", "--cluster", "h100-8", "--seed", "1"), "--seed: has no meaning"),
+        (
+            ("--layout", "tp=2", "--cluster", "h100-8", "--method", "heft"),
+            "--method: has no meaning",
+        ),
         (("--layout", "ep=3,tp=1", "--cluster", "3xH100"), "ep 3 does not divide 16 experts"),
     ],
 )
@@ -101,4 +167,20 @@ def test_bad_input_is_one_line(situate, config, options, message):
 def test_a_model_without_a_transformer_is_one_line(situate, model):
     run = situate("plan", model, "--layout", "tp=1", "--cluster", "h100-8")
     assert run.status == 2
+    assert run.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--layout", "tp=2"), "give --cluster"),
+        (("--layout", "auto", "--cluster", "h100-8"), "'situate plan --layout auto' chooses"),
+        (("--cluster", "h100-8"), "--cluster is for training steps: give --layout"),
+        (("--layout", "tp=2", "--cluster", "h100-8", "--depth", "1"), "leave it out"),
+    ],
+)
+def test_bad_input_of_convert_is_one_line(situate, config, options, message):
+    run = situate("convert", config, "step.json", *options)
+    assert run.status == 2
+    assert message in run.err
     assert run.err.count("\n") == 1

@@ -8,6 +8,7 @@ import pytest
 
 from situate.language.training.layout import LayoutTable, parse_layout
 from situate.language.training.machine import find_machine
+from situate.language.training.memory import MARGIN
 from situate.language.training.pricing import price, prices
 from tests.language.training.runs import LLAMA_8B, h100
 
@@ -27,6 +28,18 @@ def test_a_layout_without_memory_is_limited_by_a_role():
     figures = price(LLAMA_8B, run, find_machine("RTX 4090"))
     assert not figures.fits
     assert figures.limit == "memory: moments"
+
+
+# A layout fits with room for 99 of 100 runs, and may fit with the predicted bytes alone.
+def test_a_layout_near_the_memory_may_fit():
+    run = parse_layout("tp=8,batch=8", LLAMA_8B, 8)
+    figures = price(LLAMA_8B, run, h100())
+    assert figures.reserved < figures.high == MARGIN * figures.reserved
+    near = replace(figures, capacity=int(1.1 * figures.reserved))
+    assert near.may_fit
+    assert not near.fits
+    assert not near.limit.startswith("memory")
+    assert not replace(figures, capacity=int(0.9 * figures.reserved)).may_fit
 
 
 def test_a_table_has_the_prices_of_its_layouts():

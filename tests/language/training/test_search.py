@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from situate.errors import SituateError
@@ -34,6 +36,17 @@ def test_the_first_is_the_fastest_that_fits():
     assert choice.fitting == len(fitting)
     assert choice.best[0].seconds == min(row.seconds for row in fitting)
     assert [row.seconds for row in choice.best] == sorted(row.seconds for row in choice.best)
+
+
+def test_layouts_that_may_fit_are_the_second_choice():
+    run, machine = run_of(), h100()
+    table = legal_layouts(LLAMA_8B, run, machine, 16)
+    least = min(row.reserved for row in prices(LLAMA_8B, run, machine, table))
+    small = [replace(gpu, memory=int(1.05 * least)) for gpu in machine.gpus]
+    choice = search(LLAMA_8B, run, replace(machine, gpus=tuple(small)), 16)
+    assert not choice.sure
+    assert choice.best
+    assert all(row.may_fit and not row.fits for row in choice.best)
 
 
 def test_answers_differ_in_their_degrees():

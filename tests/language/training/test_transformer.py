@@ -15,6 +15,7 @@ from situate.language.training.transformer import (
     read_transformer,
     transformer_of_config,
     transformer_of_sizes,
+    transformer_of_values,
 )
 from tests.language.configs import CONFIGS
 from tests.language.planning.homes import DENSE, MIXTURE
@@ -109,6 +110,31 @@ def test_configurations_without_a_transformer_are_refused(tmp_path, values, mess
     with pytest.raises(ReadError, match="config") as error:
         read_transformer(str(tmp_path / "config.json"))
     assert message in str(error.value)
+
+
+# GPT-2 has no gate, learned positions, and a tied output.
+GPT2 = {"model_type": "gpt2", "n_layer": 12, "n_embd": 768, "n_head": 12, "vocab_size": 50257}
+
+
+def test_gpt2_is_a_configuration():
+    model = transformer_of_values(GPT2, "gpt2")
+    # The last normalisation has a bias besides.
+    assert model.parameters == 124_439_808 - 768
+    assert (model.gated, model.tied, model.context) == (False, True, 1024)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"n_head": 0}, "n_head: must be a positive integer"),
+        ({"n_embd": "768"}, "n_embd: must be a positive integer"),
+        ({"n_positions": -1}, "n_positions"),
+        ({"n_head": 5}, "no multiple of heads 5"),
+    ],
+)
+def test_a_gpt2_of_impossible_sizes_is_refused(values, message):
+    with pytest.raises(ReadError, match=message):
+        transformer_of_values(GPT2 | values, "gpt2")
 
 
 def test_biases_are_vectors_beside_the_matrices():

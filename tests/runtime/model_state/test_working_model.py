@@ -157,6 +157,25 @@ def rounding(round_moment: Callable[[Tensor, str], Tensor]) -> Loop:
     return loop
 
 
+class MuonBesideAdamW:
+    """PyTorch's Muon for matrices, and its AdamW for the rest, as Muon's documentation pairs
+    them."""
+
+    def __init__(self, parameters: list[nn.Parameter]) -> None:
+        self.both = (
+            optim.Muon([p for p in parameters if p.ndim == 2]),
+            optim.AdamW([p for p in parameters if p.ndim != 2]),
+        )
+
+    def step(self) -> None:
+        for optimizer in self.both:
+            optimizer.step()
+
+    def zero_grad(self) -> None:
+        for optimizer in self.both:
+            optimizer.zero_grad()
+
+
 CASES: list[tuple[str, Any, Loop]] = [
     ("adamw:recipe=megatron", optim.AdamW, summed_in(torch.float32)),
     ("adamw:recipe=fsdp2", optim.AdamW, summed_in(torch.float32)),
@@ -168,6 +187,9 @@ CASES: list[tuple[str, Any, Loop]] = [
     ("adafactor", optim.Adafactor, plain),
     ("adamw-bf16:recipe=megatron", optim.AdamW, rounding(to_bfloat16)),
     ("adamw8bit:recipe=megatron", optim.AdamW, rounding(to_8bit)),
+    ("muon", MuonBesideAdamW, plain),
+    ("muon:recipe=megatron", MuonBesideAdamW, summed_in(torch.float32)),
+    ("muon:recipe=pure", MuonBesideAdamW, plain),
 ]
 
 
@@ -201,7 +223,7 @@ def test_a_placed_step_equals_pytorchs_loop(text: str, make: Any, loop: Loop, pa
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="starts processes")
-@pytest.mark.parametrize("case", [0, 6, 9])
+@pytest.mark.parametrize("case", [0, 6, 9, 11])
 def test_so_does_a_step_of_two_processes(case: int) -> None:
     compare_with(*CASES[case], parts=HALVES, devices=2)
 

@@ -45,8 +45,8 @@ def show(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME|FILE|identical:N",
-            help="A preset, a TOML file, or N equal devices.",
+            metavar="NAME|FILE|identical:N|GPUS",
+            help="A preset, a TOML file, N equal devices, or GPUs such as 2x8xH100.",
             autocompletion=names.complete(names.presets),
         ),
     ],
@@ -54,10 +54,10 @@ def show(
 ) -> None:
     """Show the devices and links of one cluster."""
     from situate.cli.answer import print_json
-    from situate.data.cluster import Cluster
+    from situate.cli.language.clusters import find_cluster
     from situate.report.text import printable
 
-    cluster = Cluster.find(name)
+    cluster = find_cluster(name)
     if as_json:
         print_json(_content(cluster))
     else:

@@ -24,7 +24,7 @@ def convert(
     ] = False,
 ) -> None:
     """Write a model as situate's own JSON, compressed if OUT ends in .gz; of a language model one
-    pass."""
+    pass, or with --layout a training step."""
     from dataclasses import replace
 
     from situate.cli.inputs import read_model
@@ -34,9 +34,15 @@ def convert(
 
     check_graph(out)
     check_outputs([model], [out])
-    if is_language(model):
+    if passes.layout is not None:
+        from situate.cli.language.training import layout_graph
+
+        passes.refuse_pass()
+        graph = layout_graph(model, passes.cluster, passes.layout)
+    elif is_language(model):
         from situate.cli.language.commands import language_graph
 
+        passes.refuse_cluster()
         graph = language_graph(model, passes)
     else:
         passes.refuse()

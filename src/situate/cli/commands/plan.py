@@ -59,7 +59,7 @@ def plan(
     from situate.sharding import is_sharding_problem, is_stage_problem
 
     if language.layout is not None:
-        return plan_training(call, model, problem, language.layout, outputs)
+        return plan_training(call, model, problem, language.layout, budget, outputs)
     if is_language(model):
         return plan_language_model(call, model, problem, language, outputs)
     if is_sharding_problem(model):

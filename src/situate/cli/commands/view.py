@@ -167,11 +167,11 @@ def _report(
 
 def _cluster(plan: Plan, clusters: list[str]) -> str | None:
     """The file of a plan's cluster, of those on the command line; None for a preset."""
-    from situate.data.cluster import Cluster
+    from situate.cli.language.clusters import find_cluster
 
     if plan.named_cluster is not None or len(clusters) < 2:
         return clusters[0] if clusters and plan.named_cluster is None else None
-    return next((c for c in clusters if Cluster.find(c).name == plan.cluster), clusters[0])
+    return next((c for c in clusters if find_cluster(c).name == plan.cluster), clusters[0])
 
 
 def _open(path: str) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from situate.cli.answer import print_json, print_table
 from situate.cli.language.options import TuningOptions
+from situate.cli.language.training_models import find_transformer
 from situate.cli.terminal import INFEASIBLE
 from situate.errors import SituateError, nearest
 from situate.files.contents import one_line
 from situate.language.training.fine_tuning import TuningRun, changes, tuning_memory
 from situate.language.training.gpus import GPUS
 from situate.language.training.machine import gpu_of_text
-from situate.language.training.transformer import read_transformer
 from situate.report.training import tuning_figures, tuning_table
 
 
@@ -24,7 +24,7 @@ def show_fit(path: str, gpu: str, options: TuningOptions, as_json: bool) -> int:
     if card is None:
         hint = nearest(gpu, GPUS)
         raise SituateError(one_line(f"--gpu {gpu[:40]!r}: is no memory such as 24GiB{hint}"))
-    model = read_transformer(path)
+    model = find_transformer(path)
     run = TuningRun(
         batch=options.batch,
         sequence=options.seq,

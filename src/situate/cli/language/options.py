@@ -182,6 +182,10 @@ class TuningOptions:
     ] = False
 
 
+PASS_TYPED = ("phase", "depth", "ubatch", "context", "cache_type", "quant")
+"""Options of one pass by their fields."""
+
+
 @option_class
 class PassOptions:
     """The pass of a language model to convert, as typed; None where it is not typed."""
@@ -208,13 +212,46 @@ class PassOptions:
     context: Context = None
     cache_type: CacheType = None
     quant: Quant = None
+    layout: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY=VALUE,...",
+            help="Of a language model: a training step in this layout, such as dp=2,tp=4,pp=2, "
+            "on the GPUs of --cluster.",
+        ),
+    ] = None
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PRESET|FILE|GPUS",
+            help="With --layout: a preset, a TOML file, or GPUs such as 2x8xH100.",
+        ),
+    ] = None
+
+    def refuse_pass(self) -> None:
+        """
+        Raises:
+            SituateError: an option of a single pass was typed beside --layout.
+        """
+        for name in PASS_TYPED:
+            if getattr(self, name) is not None:
+                option = name.replace("_", "-")
+                raise SituateError(f"--{option} is for one pass: leave it out beside --layout")
+
+    def refuse_cluster(self) -> None:
+        """
+        Raises:
+            SituateError: a cluster was typed for a single pass.
+        """
+        if self.cluster is not None:
+            raise SituateError("--cluster is for training steps: give --layout, or leave it out")
 
     def refuse(self) -> None:
         """
         Raises:
             SituateError: an option for language models was typed for another model.
         """
-        for name in ("phase", "depth", "ubatch", "context", "cache_type", "quant"):
+        for name in (*PASS_TYPED, "cluster"):
             if getattr(self, name) is not None:
                 option = name.replace("_", "-")
                 raise SituateError(f"--{option} is for language models (GGUF, config.json)")

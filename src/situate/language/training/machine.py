@@ -87,17 +87,39 @@ def find_machine(text: str) -> Machine:
     Raises:
         ClusterError: there is no such cluster or GPU, or the cluster has no GPU.
     """
-    if text.endswith(".toml") or text in Cluster.presets() or text.startswith("identical"):
-        return _machine_of(Cluster.find(text))
-    parts = [_parsed(part.strip()) for part in text.split("+")]
-    if any(part is None for part in parts):
-        return _machine_of(Cluster.find(text))
-    groups = [part for part in parts if part is not None]
+    cluster = named_cluster(text)
+    if cluster is not None:
+        return _machine_of(cluster)
+    groups = [part for part in _groups(text) if part is not None]
     nodes, gpus, model = groups[0]
     if len(groups) == 1:
         return machine_of_gpus(text, [model] * (nodes * gpus), gpus)
     members = [model for nodes, gpus, model in groups for _ in range(nodes * gpus)]
     return machine_of_gpus(text, members, len(members))
+
+
+def named_cluster(text: str) -> Cluster | None:
+    """The cluster of a preset or of a file; None for a text of GPUs.
+
+    Raises:
+        ClusterError: the text names neither GPUs nor a cluster.
+    """
+    is_name = text.endswith(".toml") or text in Cluster.presets() or text.startswith("identical")
+    return Cluster.find(text) if is_name or None in _groups(text) else None
+
+
+def is_gpu_text(text: str) -> bool:
+    """True if a text names GPUs of the table.
+
+    Raises:
+        ClusterError: it has numbers and an unknown GPU, or too many GPUs.
+    """
+    return None not in _groups(text)
+
+
+def _groups(text: str) -> list[tuple[int, int, Gpu] | None]:
+    """Groups of equal GPUs in a text, with plus signs between them."""
+    return [_parsed(part.strip()) for part in text.split("+")]
 
 
 def _parsed(text: str) -> tuple[int, int, Gpu] | None:
@@ -157,15 +179,12 @@ def _machine_of(cluster: Cluster) -> Machine:
     Raises:
         ClusterError: it has no GPU with memory, or nodes of different sizes.
     """
-    index = [i for i, device in enumerate(cluster.devices) if device.kind != "cpu"]
-    if not index:
-        raise ClusterError(f"cluster {cluster.name!r}: has no GPU to train on")
+    index, nodes = _gpu_nodes(cluster)
     gpus = tuple(_gpu(cluster.devices[i], cluster.name) for i in index)
     if len(gpus) == 1:
         return Machine(cluster.name, gpus, 1, gpus[0].link, gpus[0].network)
     links = cluster.bandwidth[np.ix_(index, index)]
     fastest = links[np.isfinite(links)].max(initial=0.0) or gpus[0].link
-    nodes = _nodes(links >= SAME_NODE * fastest)
     sizes = Counter(nodes)
     if len(set(sizes.values())) > 1:
         text = ", ".join(str(size) for size in sizes.values())
@@ -173,10 +192,28 @@ def _machine_of(cluster: Cluster) -> Machine:
             f"cluster {cluster.name!r}: nodes of {text} GPUs: give nodes of equal size"
         )
     node = sizes[nodes[0]]
+    return Machine(cluster.name, gpus, node, float(fastest), _network(cluster, index, node))
+
+
+def gpu_devices(cluster: Cluster) -> list[int]:
+    """Numbers of a cluster's GPUs in the order of its machine: node by node.
+
+    Raises:
+        ClusterError: it has no GPU.
+    """
+    return _gpu_nodes(cluster)[0]
+
+
+def _gpu_nodes(cluster: Cluster) -> tuple[list[int], list[int]]:
+    """GPUs of a cluster, those of a node one after the other, and the number of each one's node."""
+    index = [i for i, device in enumerate(cluster.devices) if device.kind != "cpu"]
+    if not index:
+        raise ClusterError(f"cluster {cluster.name!r}: has no GPU to train on")
+    links = cluster.bandwidth[np.ix_(index, index)]
+    fastest = links[np.isfinite(links)].max(initial=0.0)
+    nodes = _nodes(links >= SAME_NODE * fastest)
     order = np.argsort(nodes, kind="stable")
-    network = _network(cluster, [index[i] for i in order], node)
-    members = tuple(gpus[i] for i in order)
-    return Machine(cluster.name, members, node, float(fastest), network)
+    return [index[i] for i in order], [nodes[i] for i in order]
 
 
 def _gpu(device: Device, cluster: str) -> Gpu:

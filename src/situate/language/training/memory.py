@@ -34,6 +34,10 @@ NCCL_GROUP = 48 * 2**20
 RESERVED = 1.1
 """Bytes that PyTorch's allocator reserves for each byte allocated at the peak."""
 
+MARGIN = 1.19
+"""Bytes by those predicted that 99 of 100 published runs stay below, whose features the formulas
+have (`benchmarks/layouts/memory.py`, cross-validated by model)."""
+
 COPIES = 4
 """Copies of a token on its way to an expert and back that the backward pass needs."""
 
@@ -86,8 +90,8 @@ def stage_memory(model: Transformer, run: Run, table: LayoutTable, rank: Integer
     software = run.recipe.software
     roles = _states(model, run.recipe, table, rank)
     tokens = table.micro * run.sequence / table.cp
-    roles["activations"], recomputed = _activations(model, run, table, rank, tokens)
-    logits = _logits(model, software, table, rank, tokens)
+    roles["activations"], recomputed = _activations(model, run, table, rank)
+    logits = logit_bytes(model, software, table, rank, tokens)
     # The peak is at the loss, or later when a layer is computed again and the logits are gone.
     roles["logits"] = np.where(logits >= recomputed, logits, 0.0)
     roles["recomputed"] = np.where(logits >= recomputed, 0.0, recomputed)
@@ -128,8 +132,23 @@ def _states(
     model: Transformer, recipe: Recipe, table: LayoutTable, rank: Integers
 ) -> dict[str, Floats]:
     """Bytes of weights, gradients, masters, moments and gathered weights."""
-    zero, spread = table.zero, table.spread
     weights, experts = stage_weights(model, table, rank)
+    gathered = _gathered(model, recipe, table, rank)
+    return {**state_bytes(model, recipe, table, weights, experts), "gathered": gathered}
+
+
+def state_bytes(
+    model: Transformer, recipe: Recipe, table: LayoutTable, weights: Floats, experts: Floats
+) -> dict[str, Floats]:
+    """Bytes of a device's weights, gradients, masters and moments.
+
+    Args:
+        model: the transformer.
+        recipe: bytes of each state.
+        table: layouts.
+        weights, experts: (layouts,) elements on the device, outside experts and of experts.
+    """
+    zero, spread = table.zero, table.spread
 
     def total(size: float, least: int) -> Floats:
         """Bytes of a state that ZeRO divides from stage `least` on."""
@@ -149,7 +168,6 @@ def _states(
         "gradients": total(recipe.gradient, 2),
         "masters": device * total(recipe.master, 1),
         "moments": device * moments,
-        "gathered": _gathered(model, recipe, table, rank),
     }
 
 
@@ -178,7 +196,7 @@ def _gathered(model: Transformer, recipe: Recipe, table: LayoutTable, rank: Inte
     return gathered
 
 
-def _logits(
+def logit_bytes(
     model: Transformer, software: Software, table: LayoutTable, rank: Integers, tokens: Floats
 ) -> Floats:
     """Bytes of logits with their copies, which the last stage holds while it computes the loss.
@@ -187,10 +205,10 @@ def _logits(
     gradients of the output's matrix.
     """
     tokens = np.where(rank == table.pp - 1, tokens, 0.0)
-    logit_bytes = np.where(table.tp > 1, software.divided_logit_bytes, software.logit_bytes)
+    width = np.where(table.tp > 1, software.divided_logit_bytes, software.logit_bytes)
     late = np.minimum(table.pp, table.count) - 1
-    logit_bytes = logit_bytes + HALF * np.where(table.zero_bubble == 1, late, 0)
-    logits: Floats = logit_bytes * tokens * model.vocabulary / table.tp
+    width = width + HALF * np.where(table.zero_bubble == 1, late, 0)
+    logits: Floats = width * tokens * model.vocabulary / table.tp
     return logits
 
 
@@ -213,9 +231,17 @@ def in_flight(model: Transformer, table: LayoutTable, rank: Integers) -> Floats:
 
 
 def _activations(
-    model: Transformer, run: Run, table: LayoutTable, rank: Integers, tokens: Floats
+    model: Transformer, run: Run, table: LayoutTable, rank: Integers
 ) -> tuple[Floats, Floats]:
     """Bytes that the forward pass keeps for the backward pass, and those of a repeated layer."""
+    layer, again = layer_memory(model, run, table)
+    embedding = (rank == 0) * stream_bytes(model, run, table)
+    return in_flight(model, table, rank) * layer + embedding, again
+
+
+def layer_memory(model: Transformer, run: Run, table: LayoutTable) -> tuple[Floats, Floats]:
+    """(layouts,) bytes that a layer keeps of a micro-batch for its backward pass, and those that
+    the backward pass computes again."""
     software = run.recipe.software
     stored = layer_bytes(model, table, software)
     core = _core_bytes(model, run, table, software)
@@ -227,11 +253,20 @@ def _activations(
     # The layer whose backward pass runs has its activations whole.
     again = np.where(table.recompute == FULL, stored + core - start, 0.0)
     again += np.where(table.recompute == 1, stored + core - sizes[1], 0.0)
-    layers = in_flight(model, table, rank)
-    embedding = (rank == 0) * HALF * model.hidden / table.sequence_split
+    scale = _scale(run, table)
+    return scale * layer, scale * again
+
+
+def stream_bytes(model: Transformer, run: Run, table: LayoutTable) -> Floats:
+    """(layouts,) bytes of a micro-batch between layers, on one device."""
+    return _scale(run, table) * HALF * model.hidden / table.sequence_split
+
+
+def _scale(run: Run, table: LayoutTable) -> Floats:
+    """(layouts,) tokens of a micro-batch on a device, twice in float32."""
     width = 4.0 if run.recipe.precision in ("fp32", "tf32") else HALF
-    scale = tokens * (width / HALF)
-    return scale * (layers * layer + embedding), scale * again
+    tokens: Floats = table.micro * run.sequence / table.cp
+    return tokens * (width / HALF)
 
 
 def layer_bytes(model: Transformer, table: LayoutTable, software: Software) -> Floats:

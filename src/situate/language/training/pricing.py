@@ -8,7 +8,7 @@ import numpy as np
 
 from situate.language.training.layout import LayoutTable, Run
 from situate.language.training.machine import Machine
-from situate.language.training.memory import peak_memory, stage_memory
+from situate.language.training.memory import MARGIN, peak_memory, stage_memory
 from situate.language.training.seconds import idle_rounds, step_seconds
 from situate.language.training.transformer import Transformer
 
@@ -57,8 +57,18 @@ class Price:
         return sum(size for role, size in self.roles.items() if role != "communication")
 
     @property
+    def high(self) -> float:
+        """Reserved bytes that 99 of 100 runs stay below."""
+        return MARGIN * self.reserved
+
+    @property
     def fits(self) -> bool:
-        """True if the device has the reserved bytes."""
+        """True if the device has room for 99 of 100 runs."""
+        return self.high <= self.capacity
+
+    @property
+    def may_fit(self) -> bool:
+        """True if the device has the predicted bytes."""
         return self.reserved <= self.capacity
 
     @property
@@ -79,7 +89,7 @@ class Price:
     @property
     def limit(self) -> str:
         """The part with most seconds; if memory does not suffice, the role with most bytes."""
-        if not self.fits:
+        if not self.may_fit:
             role = max(self.roles, key=lambda name: self.roles[name])
             return f"memory: {role}"
         part = max(self.parts, key=lambda name: self.parts[name])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from situate.errors import SituateError
 from situate.language.training.layout import RECOMPUTE, Integers, LayoutTable, Run, group_size
 from situate.language.training.machine import Machine
-from situate.language.training.memory import peak_memory
+from situate.language.training.memory import MARGIN, peak_memory
 from situate.language.training.pricing import Price, prices
 from situate.language.training.seconds import step_seconds
 from situate.language.training.transformer import Transformer
@@ -40,18 +40,21 @@ class Choice:
         legal: legal layouts.
         fitting: legal layouts that fit.
         smallest: the layout with least memory, if none fits.
+        sure: the layouts have room for 99 of 100 runs; False if none has, and the predicted bytes
+            decide.
     """
 
     best: list[Price]
     legal: int
     fitting: int
     smallest: Price | None
+    sure: bool = True
 
 
 def search(
     model: Transformer, run: Run, machine: Machine, batch: int, count: int = ANSWER_LAYOUTS
 ) -> Choice:
-    """The fastest layouts that fit.
+    """The fastest layouts that fit 99 of 100 runs; if there are none, those that may fit.
 
     Args:
         model: the transformer.
@@ -70,7 +73,9 @@ def search(
             f"{batch} samples among {machine.count} GPUs: change batch"
         )
     reserved = peak_memory(model, run, table).reserved
-    fits = reserved <= machine.weakest.memory
+    fits = MARGIN * reserved <= machine.weakest.memory
+    sure = bool(fits.any())
+    fits = fits if sure else reserved <= machine.weakest.memory
     if not fits.any():
         least = table.rows(np.array([int(np.argmin(reserved))]))
         return Choice([], len(table), 0, prices(model, run, machine, least)[0])
@@ -78,7 +83,7 @@ def search(
     seconds = np.sum([*step_seconds(model, run, machine, fitting).values()], axis=0)
     order = _distinct(fitting, np.argsort(seconds, kind="stable"), count)
     best = prices(model, run, machine, fitting.rows(order))
-    return Choice(best, len(table), int(fits.sum()), None)
+    return Choice(best, len(table), int(fits.sum()), None, sure)
 
 
 def _distinct(table: LayoutTable, order: Integers, count: int) -> Integers:

@@ -40,6 +40,9 @@ SCORE_PASSES = 10
 HOST_RATE = 5e9
 """Parameters that the host updates in a second (DeepSpeed's CPU Adam, arXiv:2101.06840)."""
 
+ZERO3_EXPOSED = 0.1
+"""Share of ZeRO-3's collectives that nothing hides at least."""
+
 UPDATE_LAUNCH = 2e-3
 """Seconds of a step outside all layers: its loss, its norm of gradients, its data."""
 
@@ -64,6 +67,12 @@ class Workload:
     tokens: Floats
     software: Software
 
+    @classmethod
+    def of(cls, model: Transformer, run: Run, machine: Machine, table: LayoutTable) -> Workload:
+        """The arguments with the tokens of each layout."""
+        tokens = table.micro * run.sequence / table.cp
+        return cls(model, run, machine, table, tokens, run.recipe.software)
+
     @property
     def kind(self) -> str:
         """Type of matrix products."""
@@ -82,9 +91,53 @@ class Pass:
     forward: Floats
     backward: Floats
 
-    def total(self, again: Floats) -> Floats:
-        """Seconds of both, with a share of the forward pass repeated."""
-        return self.forward * (1 + again) + self.backward
+    def __add__(self, other: Pass) -> Pass:
+        return Pass(self.forward + other.forward, self.backward + other.backward)
+
+    def repeating(self, again: Floats) -> Pass:
+        """The pass whose backward part repeats a share of the forward one."""
+        return Pass(self.forward, self.backward + again * self.forward)
+
+    @property
+    def total(self) -> Floats:
+        """Seconds of both directions."""
+        return self.forward + self.backward
+
+
+@dataclass(frozen=True)
+class LayerPasses:
+    """The passes of a layer for one micro-batch, with what they repeat.
+
+    Attributes:
+        projections: products of attention's matrices.
+        network: products of the dense feed-forward network, and of shared experts.
+        grouped: products of experts.
+        attention: the core of attention.
+        memory: normalisations, residuals, activations.
+        tensor, experts, context: exchanges of tensor, expert and context parallelism.
+    """
+
+    projections: Pass
+    network: Pass
+    grouped: Pass
+    attention: Pass
+    memory: Pass
+    tensor: Pass
+    experts: Pass
+    context: Pass
+
+    @property
+    def by_part(self) -> dict[str, Floats]:
+        """Seconds of both directions by part of the step."""
+        return {
+            "matrices": (self.projections + self.network).total,
+            "grouped": self.grouped.total,
+            "attention": self.attention.total,
+            "memory": self.memory.total,
+            "tensor": self.tensor.total,
+            "experts": self.experts.total,
+            "context": self.context.total,
+        }
 
 
 def step_seconds(
@@ -117,11 +170,10 @@ def raw_seconds(
     model: Transformer, run: Run, machine: Machine, table: LayoutTable
 ) -> dict[str, Floats]:
     """(layouts,) seconds by part, by the formulas alone; launches are all of the host's seconds."""
-    tokens = table.micro * run.sequence / table.cp
-    work = Workload(model, run, machine, table, tokens, run.recipe.software)
+    work = Workload.of(model, run, machine, table)
     layers = np.ceil(model.layers / table.pp)
-    layer = _layer_seconds(work)
-    head = _head(work)
+    layer = layer_passes(work).by_part
+    head = head_seconds(work)
     launches = layers * _layer_launches(work)
     rounds = table.count + _idle_rounds(work, layer)
     parts = {part: rounds * layers * seconds for part, seconds in layer.items()}
@@ -140,16 +192,15 @@ def raw_seconds(
 def idle_rounds(model: Transformer, run: Run, machine: Machine, table: LayoutTable) -> Floats:
     """(layouts,) the waiting of a stage, by the seconds of a micro-batch in it; arguments are those
     of `step_seconds`."""
-    tokens = table.micro * run.sequence / table.cp
-    work = Workload(model, run, machine, table, tokens, run.recipe.software)
-    return _idle_rounds(work, _layer_seconds(work))
+    work = Workload.of(model, run, machine, table)
+    return _idle_rounds(work, layer_passes(work).by_part)
 
 
 def _idle_rounds(work: Workload, layer: dict[str, Floats]) -> Floats:
     table = work.table
     whole = sum(layer.values(), np.zeros(len(table)))
     # The gradients of weights cost as much as the forward pass of their products.
-    weights = _matrices(work).forward + _grouped(work).forward
+    weights = _projections(work).forward + _dense(work).forward + _grouped(work).forward
     share = np.where(table.zero_bubble == 1, 1 - 2 * weights / whole, 1.0)
     idle: Floats = share * (table.pp - 1) / table.vp
     return idle
@@ -169,25 +220,26 @@ def _layer_launches(work: Workload) -> Floats:
     return launch * (3.0 + _repeated(work)[0])
 
 
-def _layer_seconds(work: Workload) -> dict[str, Floats]:
-    """Seconds of a layer by part, for a micro-batch forwards and backwards."""
+def layer_passes(work: Workload) -> LayerPasses:
+    """The passes of a layer for a micro-batch."""
     table = work.table
     again, full = _repeated(work)
     core_again = full if work.software.selective else (table.recompute > 0).astype(float)
-    layer = {
-        "matrices": _matrices(work).total(again),
-        "grouped": _grouped(work).total(again),
-        "attention": _attention(work).total(core_again),
-        "memory": _memory(work).total(again),
-        "tensor": _tensor(work).total(full),
-        "experts": _experts(work).total(full),
-    }
-    layer["context"] = _context(work, layer["attention"])
-    return layer
+    attention = _attention(work).repeating(core_again)
+    return LayerPasses(
+        projections=_projections(work).repeating(again),
+        network=_dense(work).repeating(again),
+        grouped=_grouped(work).repeating(again),
+        attention=attention,
+        memory=_memory(work).repeating(again),
+        tensor=_tensor(work).repeating(full),
+        experts=_experts(work).repeating(full),
+        context=_context(work, attention.total),
+    )
 
 
-def _matrices(work: Workload) -> Pass:
-    """Products of a layer outside its experts."""
+def _projections(work: Workload) -> Pass:
+    """Products of the matrices of a layer's attention."""
     model, table, rows = work.model, work.table, work.tokens
     gpu, kind = work.machine.weakest, work.kind
     inner = model.heads * model.value_head / table.tp
@@ -195,7 +247,14 @@ def _matrices(work: Workload) -> Pass:
     joint = model.attention_weights / model.hidden - model.heads * model.value_head
     forward = product_seconds(gpu, kind, rows, joint / table.tp, model.hidden)
     forward = forward + product_seconds(gpu, kind, rows, float(model.hidden), inner)
+    return Pass(forward, BACKWARD * forward)
+
+
+def _dense(work: Workload) -> Pass:
+    """Products of a layer's feed-forward network outside its experts, in the mean over layers."""
+    model, table, rows = work.model, work.table, work.tokens
     share = model.expert_layers / model.layers
+    forward = np.zeros(len(table))
     if share < 1:
         forward = forward + (1 - share) * _network(work, rows, model.ffn / table.tp)
     if model.experts is not None and model.experts.shared_width:
@@ -287,7 +346,7 @@ def _experts(work: Workload) -> Pass:
     return Pass(forward, forward)
 
 
-def _context(work: Workload, attention: Floats) -> Floats:
+def _context(work: Workload, attention: Floats) -> Pass:
     """Keys and values that go around a ring, as far as attention does not hide them."""
     model, table = work.model, work.table
     both = model.kv_heads * (model.head + model.value_head) / table.tp
@@ -297,10 +356,12 @@ def _context(work: Workload, attention: Floats) -> Floats:
     # Each step of the ring joins its result with those before it, in float32.
     elements = work.tokens * model.heads * model.value_head / table.tp
     joined = 3 * pass_seconds(work.machine.weakest, 12 * elements * (table.cp - 1))
-    return np.maximum(seconds - 0.8 * attention, 0.05 * seconds) + joined
+    whole = np.maximum(seconds - 0.8 * attention, 0.05 * seconds) + joined
+    # Gradients go around too.
+    return Pass(whole / 3, whole * 2 / 3)
 
 
-def _head(work: Workload) -> Floats:
+def head_seconds(work: Workload) -> Floats:
     """The output's product with its loss, forwards and backwards."""
     model, table, gpu = work.model, work.table, work.machine.weakest
     columns = model.vocabulary / table.tp
@@ -318,8 +379,23 @@ def _pipeline(work: Workload) -> Floats:
     return np.where(table.pp > 1, 2 * once * table.vp * (table.count + table.pp - 1), 0.0)
 
 
-def _data(work: Workload, rounds: Floats, compute: Floats) -> Floats:
-    """Collectives of gradients and weights among replicas, as far as nothing hides them."""
+@dataclass(frozen=True)
+class StateSeconds:
+    """(layouts,) seconds of collectives of a stage's states among replicas, were nothing hidden.
+
+    Attributes:
+        reduction: gradients are added up.
+        gathering: weights are gathered.
+        latency: of one gathering without bytes.
+    """
+
+    reduction: Floats
+    gathering: Floats
+    latency: Floats
+
+
+def state_seconds(work: Workload) -> StateSeconds:
+    """Seconds of the first stage's collectives of gradients and weights."""
     table, recipe, machine = work.table, work.run.recipe, work.machine
     weights, experts = stage_weights(work.model, table, first_rank(table))
     size, stride = table.spread, table.tp.astype(float)
@@ -334,15 +410,21 @@ def _data(work: Workload, rounds: Floats, compute: Floats) -> Floats:
     # Copies of the states add up their parts of the gradients.
     parts = gradient * (weights + experts) / np.maximum(size, 1)
     reduced = reduced + reduce_seconds(machine, table.copies, size * stride, parts)
-    once = reduced + collected
-    hidden = work.software.overlap * BACKWARD * compute
-    exposed = np.maximum(once - hidden, (1 - work.software.overlap) * once)
+    return StateSeconds(reduced, collected, gather_seconds(machine, size, stride, 0.0))
+
+
+def _data(work: Workload, rounds: Floats, compute: Floats) -> Floats:
+    """Collectives of gradients and weights among replicas, as far as nothing hides them."""
+    table, overlap = work.table, work.software.overlap
+    states = state_seconds(work)
+    once = states.reduction + states.gathering
+    exposed = np.maximum(once - overlap * BACKWARD * compute, (1 - overlap) * once)
     # ZeRO-3 gathers weights in both passes of each micro-batch, and reduces their gradients, all
     # layer by layer.
-    latency = gather_seconds(machine, size, stride, 0.0)
-    per_batch = 2 * collected + reduced + 3 * np.ceil(work.model.layers / table.pp) * latency
-    whole = 3 * compute
-    zero3 = np.maximum(per_batch - work.software.overlap * whole, 0.1 * per_batch) * table.count
+    layers = np.ceil(work.model.layers / table.pp)
+    per_batch = 2 * states.gathering + states.reduction + 3 * layers * states.latency
+    least = ZERO3_EXPOSED * per_batch
+    zero3 = np.maximum(per_batch - overlap * compute, least) * table.count
     several = np.where(table.zero == 2, table.count, 1.0)
     seconds: Floats = np.where(table.zero == 3, zero3, exposed * several)
     return seconds

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
+from typing import Any
 
 from situate.errors import ReadError, SituateError, nearest
 from situate.files.contents import one_line
-from situate.language.config import CONFIG, Config, model_name, read_config
+from situate.language.config import CONFIG, Config, config_of, model_name, read_values
 from situate.language.hyperparameters import MAX_EXPERTS, MAX_LAYERS, Experts
 from situate.language.model import gguf_shapes
 
@@ -285,10 +286,47 @@ def read_transformer(text: str) -> Transformer:
         return _checked(parse_sizes(text))
     path = path / CONFIG if path.is_dir() else path
     try:
-        config = read_config(path)
-        return _checked(transformer_of_config(config, model_name(path)))
+        return transformer_of_values(read_values(path), model_name(path))
     except ReadError as error:
         raise ReadError(one_line(f"{text}: {error}")) from None
+
+
+def transformer_of_values(values: dict[str, Any], name: str) -> Transformer:
+    """The transformer of a configuration's values.
+
+    Raises:
+        ReadError: the architecture is unknown, or a size is missing or absurd.
+    """
+    if values.get("model_type") == "gpt2":
+        return _checked(_gpt2(values, name))
+    return _checked(transformer_of_config(config_of(values), name))
+
+
+def _gpt2(values: Mapping[str, Any], name: str) -> Transformer:
+    """GPT-2, whose output is its embedding (`transformers.GPT2Config`)."""
+    positions = _positive({"n_positions": 1024, **values}, "n_positions")
+    sizes = Sizes(
+        layers=_positive(values, "n_layer"),
+        hidden=_positive(values, "n_embd"),
+        heads=_positive(values, "n_head"),
+        vocabulary=_positive(values, "vocab_size"),
+        ffn=_positive(values, "n_inner") if values.get("n_inner") else 0,
+        gated=False,
+        tied=True,
+        biases=True,
+        positions=positions,
+    )
+    try:
+        return replace(transformer_of_sizes(name, sizes), context=positions)
+    except SituateError as error:
+        raise ReadError(str(error)) from None
+
+
+def _positive(values: Mapping[str, Any], key: str) -> int:
+    value = values.get(key)
+    if not isinstance(value, int) or not 1 <= value < 2**31:
+        raise ReadError(f"{key}: must be a positive integer")
+    return value
 
 
 def transformer_of_config(config: Config, name: str) -> Transformer:

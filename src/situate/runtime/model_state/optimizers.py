@@ -37,25 +37,31 @@ def kind_of(optimizer: torch.optim.Optimizer) -> str:
     kinds, name = _kinds(), type(optimizer).__name__
     if type(optimizer) not in kinds:
         raise SituateError(
-            f"optimizer {name}: a placed step runs torch.optim's SGD, Adam, AdamW and Adafactor, "
-            f"and AdamW with rounded moments: plan with --optimizer {', '.join(OPTIMIZERS)} and "
-            "give one of those"
+            f"optimizer {name}: a placed step runs torch.optim's SGD, Adam, AdamW, Adafactor and "
+            "Muon, and AdamW with rounded moments: plan with --optimizer "
+            f"{', '.join(OPTIMIZERS)} and give one of those"
         )
     check_options(optimizer)
+    if kinds[type(optimizer)] != "sgd":
+        return kinds[type(optimizer)]
     # With momentum every parameter keeps a buffer: the memory differs, so the kinds do.
     momenta = {bool(group.get("momentum")) for group in optimizer.param_groups}
     if len(momenta) > 1:
         raise SituateError(f"optimizer {name}: give all groups momentum, or none")
-    return "momentum" if momenta == {True} else kinds[type(optimizer)]
+    return "momentum" if momenta == {True} else "sgd"
 
 
 def _kinds() -> dict[Callable[..., torch.optim.Optimizer], str]:
     """The kinds of optimisers by class."""
     import torch
 
+    from situate.runtime.model_state.muon import MuonAdamW
     from situate.runtime.model_state.rounded_moments import AdamW8bit, AdamWBf16
 
     return {
+        # The first of a kind is that of `default_optimizer`.
+        MuonAdamW: MuonAdamW.kind,
+        torch.optim.Muon: MuonAdamW.kind,
         torch.optim.Adam: "adam",
         torch.optim.AdamW: "adamw",
         torch.optim.SGD: "sgd",

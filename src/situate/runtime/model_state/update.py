@@ -89,9 +89,10 @@ def rehearse(kind: str, hyperparameters: Hyperparameters, dtype: torch.dtype) ->
     """Raise the error of an update with these hyperparameters, if any, and change nothing."""
     import torch
 
-    # One element shows every error that depends on options and types.
-    types = [getattr(torch, p.dtype) if p.dtype else dtype for p in state_tensors(kind, (1,))]
-    gradient, *parts = (torch.zeros(1, dtype=t, device="cpu") for t in (dtype, dtype, *types))
+    # One element shows every error that depends on options and types. Muon's groups hold matrices.
+    shape = (1, 1) if "ns_steps" in hyperparameters else (1,)
+    types = [getattr(torch, p.dtype) if p.dtype else dtype for p in state_tensors(kind, shape)]
+    gradient, *parts = (torch.zeros(shape, dtype=t, device="cpu") for t in (dtype, dtype, *types))
     with torch.no_grad():
         APPLY[kind](parts, gradient, torch.zeros((), device="cpu"), owner_types(hyperparameters))
 
@@ -138,6 +139,14 @@ def _rounded_adamw(
     update_rounded(parts, gradient, update)
 
 
+def _muon(
+    parts: Tensors, gradient: torch.Tensor, count: torch.Tensor, hyperparameters: Hyperparameters
+) -> None:
+    from situate.runtime.model_state.muon import update_muon
+
+    update_muon(parts, gradient, count, hyperparameters)
+
+
 def _adafactor(
     parts: Tensors, gradient: torch.Tensor, count: torch.Tensor, hyperparameters: Hyperparameters
 ) -> None:
@@ -170,5 +179,6 @@ APPLY: dict[str, Apply] = {
     "adamw-bf16": _rounded_adamw,
     "adamw8bit": _rounded_adamw,
     "adafactor": _adafactor,
+    "muon": _muon,
 }
 """By kind of optimiser, the update of a piece of a parameter."""

@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from situate.data.update_rule import OPTIMIZERS
+
 BLOCK = 256
 """Elements of an 8-bit state with a common scale."""
 
 MIN_8BIT = 4096
 """Elements of the smallest tensor whose states have 8 bits, as in bitsandbytes and torchao."""
+
+MUON_STEPS = 5
+"""Newton-Schulz steps of `torch.optim.Muon`."""
 
 ITEM_BYTES = {"bfloat16": 2, "float32": 4, "uint8": 1}
 
@@ -43,6 +48,8 @@ def state_tensors(kind: str, shape: tuple[int, ...]) -> tuple[StateTensor, ...]:
             return (StateTensor("momentum_buffer", shape),)
         case "adafactor":
             return _factors(shape)
+        case "muon" if is_matrix(shape):
+            return (StateTensor("momentum_buffer", shape),)
         case "adamw8bit" if is_8bit(shape):
             return _codes(shape)
         case "adamw-bf16":
@@ -62,6 +69,27 @@ def state_bytes(kind: str, shape: tuple[int, ...], itemsize: int) -> int:
         math.prod(tensor.shape) * (ITEM_BYTES[tensor.dtype] if tensor.dtype else itemsize)
         for tensor in state_tensors(kind, shape)
     )
+
+
+def update_flops(kind: str, shape: tuple[int, ...]) -> int:
+    """Arithmetic operations of the update of a parameter.
+
+    Muon multiplies an (m, n) matrix, m <= n, in each step by its transpose, the (m, m) result by
+    itself, and that by the matrix.
+
+    Args:
+        kind, shape: as in `state_tensors`.
+    """
+    flops = OPTIMIZERS[kind] * math.prod(shape)
+    if kind == "muon" and is_matrix(shape):
+        m, n = sorted(shape)
+        flops += MUON_STEPS * (4 * m * m * n + 2 * m**3)
+    return flops
+
+
+def is_matrix(shape: tuple[int, ...]) -> bool:
+    """True if Muon updates a parameter of this shape; AdamW updates the others."""
+    return len(shape) == 2
 
 
 def is_8bit(shape: tuple[int, ...]) -> bool:

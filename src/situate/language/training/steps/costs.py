@@ -1,0 +1,259 @@
+"""Seconds and bytes of a step's ops in a layout, by the formulas that price the layout.
+
+The ops of a step add up to the parts of `step_seconds`. Each op is a part of a block of layers: an
+attention (its matrices, its core, half of the layer's passes over memory, and context
+parallelism), or a network.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from situate.language.training.layout import LayoutTable, Run
+from situate.language.training.machine import Machine
+from situate.language.training.memory import (
+    NCCL_GROUP,
+    layer_memory,
+    logit_bytes,
+    stage_weights,
+    state_bytes,
+    stream_bytes,
+)
+from situate.language.training.seconds import (
+    ZERO3_EXPOSED,
+    LayerPasses,
+    Pass,
+    Workload,
+    head_seconds,
+    idle_rounds,
+    layer_passes,
+    state_seconds,
+    step_seconds,
+)
+from situate.language.training.transformer import Transformer
+
+Elements = tuple[float, float]
+"""Elements on a device, outside experts and of experts."""
+
+
+@dataclass(frozen=True)
+class PartSeconds:
+    """Seconds of a part of a layer for one micro-batch.
+
+    Attributes:
+        forward: of the forward pass.
+        backward: of the backward pass, with what it repeats.
+        weight: of the gradients of weights, which are among those of `backward`.
+    """
+
+    forward: float
+    backward: float
+    weight: float
+
+
+@dataclass(frozen=True)
+class StepSeconds:
+    """Seconds of the ops of a step on one model of GPU.
+
+    Attributes:
+        attention, network: of a layer.
+        head: the output with its loss, in both directions.
+        tensor, experts: exchanges of a layer for a micro-batch, forwards and backwards.
+        reduction, gathering: collectives of the gradients and of the weights of one element.
+        exposure: share of these that nothing hides.
+        update: of one element.
+    """
+
+    attention: PartSeconds
+    network: PartSeconds
+    head: float
+    tensor: tuple[float, float]
+    experts: tuple[float, float]
+    reduction: float
+    gathering: float
+    exposure: float
+    update: float
+
+
+@dataclass(frozen=True)
+class StateBytes:
+    """Bytes of the states of a part of the model on one device.
+
+    Attributes:
+        elements: of its weights.
+        weights, gradients, optimizer: their bytes; masters and moments are the optimizer's.
+    """
+
+    elements: float
+    weights: float
+    gradients: float
+    optimizer: float
+
+
+@dataclass(frozen=True)
+class StepBytes:
+    """Bytes of a step on one device.
+
+    Attributes:
+        stream: a micro-batch between layers.
+        activations: what a layer keeps of a micro-batch, its input included.
+        recomputation: what a backward pass computes again.
+        logits: at the peak of the loss.
+        layer, embedding, head: states.
+        constant: of libraries.
+    """
+
+    stream: float
+    activations: float
+    recomputation: float
+    logits: float
+    layer: StateBytes
+    embedding: StateBytes
+    head: StateBytes
+    constant: float
+
+
+def gathers_often(run: Run) -> bool:
+    """True if every micro-batch gathers the weights that ZeRO-3 divides."""
+    layout = run.layout
+    stays = run.recipe.software.stays_gathered and layout.pp > 1
+    return layout.zero == 3 and layout.dp * layout.cp > 1 and not stays
+
+
+def step_costs(model: Transformer, run: Run, machine: Machine) -> StepSeconds:
+    """Seconds of the ops of a step on the weakest GPU of a machine."""
+    table = LayoutTable.of([run.layout])
+    work = Workload.of(model, run, machine, table)
+    factors = run.recipe.software.pace.factors
+    passes = layer_passes(work)
+    attention, network = _parts(passes, factors, _waiting(model, run, machine))
+    states = state_seconds(work)
+    elements = sum(_stage_elements(model, table, 0))
+    parts = step_seconds(model, run, machine, table)
+    latency = float(states.latency[0]) * _layers(model, run) if gathers_often(run) else 0.0
+    scale = factors.get("data", 1.0) / elements
+    overlap = run.recipe.software.overlap
+    return StepSeconds(
+        attention=attention,
+        network=network,
+        head=float(head_seconds(work)[0]) * factors.get("matrices", 1.0),
+        tensor=_directions(passes.tensor, factors.get("tensor", 1.0)),
+        experts=_directions(passes.experts, factors.get("experts", 1.0)),
+        reduction=(float(states.reduction[0]) + latency) * scale,
+        gathering=(float(states.gathering[0]) + latency) * scale,
+        exposure=ZERO3_EXPOSED if gathers_often(run) else 1 - overlap,
+        update=float(parts["update"][0] + parts["host"][0]) / elements,
+    )
+
+
+def _parts(
+    passes: LayerPasses, factors: dict[str, float], waiting: float
+) -> tuple[PartSeconds, PartSeconds]:
+    """Attention and network of a layer; each has half of the passes over memory, and of the
+    seconds in which the GPU waits for launches."""
+
+    def scaled(part: str, seconds: Pass) -> Pass:
+        factor = factors.get(part, 1.0)
+        return Pass(factor * seconds.forward, factor * seconds.backward)
+
+    # Backward passes launch twice the kernels.
+    shared = scaled("memory", passes.memory)
+    shared = Pass(shared.forward / 2 + waiting / 6, shared.backward / 2 + waiting / 3)
+    projections = scaled("matrices", passes.projections)
+    dense = scaled("matrices", passes.network) + scaled("grouped", passes.grouped)
+    core = scaled("attention", passes.attention) + scaled("context", passes.context)
+    return (
+        _part(projections + core + shared, projections.forward),
+        _part(dense + shared, dense.forward),
+    )
+
+
+def _part(both: Pass, weight: Any) -> PartSeconds:
+    forward, backward = _directions(both, 1.0)
+    return PartSeconds(forward, backward, float(weight[0]))
+
+
+def _directions(both: Pass, factor: float) -> tuple[float, float]:
+    return float(both.forward[0]) * factor, float(both.backward[0]) * factor
+
+
+def _layers(model: Transformer, run: Run) -> int:
+    """Layers of the fullest stage."""
+    return -(-model.layers // run.layout.pp)
+
+
+def _waiting(model: Transformer, run: Run, machine: Machine) -> float:
+    """Seconds of a layer and a micro-batch in which the GPU waits for launches."""
+    table = LayoutTable.of([run.layout])
+    rounds = run.layout.count + float(idle_rounds(model, run, machine, table)[0])
+    launches = float(step_seconds(model, run, machine, table)["launches"][0])
+    return launches / (rounds * _layers(model, run))
+
+
+def step_bytes(model: Transformer, run: Run) -> StepBytes:
+    """Bytes of the ops of a step."""
+    table = LayoutTable.of([run.layout])
+    layer, embedding, head = _elements(model, run)
+    activations, repeated = layer_memory(model, run, table)
+    tokens = table.micro * run.sequence / table.cp
+    logits = logit_bytes(model, run.recipe.software, table, table.pp - 1, tokens)
+    layout = run.layout
+    degrees = (layout.tp, layout.cp, layout.dp, layout.pp, layout.ep)
+    groups = sum(degree > 1 for degree in degrees)
+    return StepBytes(
+        stream=float(stream_bytes(model, run, table)[0]),
+        activations=float(activations[0]),
+        recomputation=float(repeated[0]),
+        logits=float(logits[0]),
+        layer=_states(model, run, layer),
+        embedding=_states(model, run, embedding),
+        head=_states(model, run, head),
+        constant=run.recipe.software.workspace + NCCL_GROUP * groups,
+    )
+
+
+def _states(model: Transformer, run: Run, elements: Elements) -> StateBytes:
+    """States of these elements, with the copies in which products read them, if they stay."""
+    table, recipe = LayoutTable.of([run.layout]), run.recipe
+    weights, experts = (np.array([count]) for count in elements)
+    roles = state_bytes(model, recipe, table, weights, experts)
+    whole, stays = sum(elements), recipe.software.stays_gathered
+    copies = 0.0
+    if run.layout.zero == 3 and run.layout.dp * run.layout.cp > 1:
+        copies = (recipe.gathered + recipe.gradient) * whole if stays and run.layout.pp > 1 else 0.0
+    elif recipe.name == "amp":
+        copies = recipe.gathered * whole
+    return StateBytes(
+        elements=whole,
+        weights=float(roles["weights"][0]) + copies,
+        gradients=float(roles["gradients"][0]),
+        optimizer=float(roles["masters"][0] + roles["moments"][0]),
+    )
+
+
+def _stage_elements(model: Transformer, table: LayoutTable, stage: int) -> Elements:
+    """Elements of a stage on a device; of a stage between the ends for -1."""
+    rank: NDArray[np.int64] = np.array([stage])
+    weights, experts = stage_weights(model, table, rank)
+    return float(weights[0]), float(experts[0])
+
+
+def _elements(model: Transformer, run: Run) -> tuple[Elements, Elements, Elements]:
+    """Elements of a layer, of the embedding and of the head on a device."""
+    layout = run.layout
+    table = LayoutTable.of([layout])
+    middle = _stage_elements(model, table, -1)
+    count = _layers(model, run)
+    # Two stages have the ends apart.
+    apart = LayoutTable.of([replace(layout, pp=max(layout.pp, 2))])
+    between = _stage_elements(model, apart, -1)[0]
+    embedding = _stage_elements(model, apart, 0)[0] - between
+    head = _stage_elements(model, apart, max(layout.pp, 2) - 1)[0] - between
+    if layout.pp == 1:
+        # A tied output is the embedding.
+        head = _stage_elements(model, table, 0)[0] - middle[0] - embedding
+    return (middle[0] / count, middle[1] / count), (embedding, 0.0), (head, 0.0)

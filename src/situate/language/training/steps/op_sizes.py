@@ -1,0 +1,158 @@
+"""Seconds and bytes of each op of a step, and of the transfers of its exchanges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+from situate.language.training.layout import Run
+from situate.language.training.steps.costs import (
+    PartSeconds,
+    StateBytes,
+    StepSeconds,
+    gathers_often,
+    step_bytes,
+    step_costs,
+)
+from situate.language.training.steps.division import Block
+from situate.language.training.steps.exchanges import Exchange, Rings, exchange, ring_seconds
+from situate.language.training.steps.program import EMBEDDING
+from situate.language.training.steps.site import Site
+from situate.language.training.transformer import Transformer
+
+
+class OpSizes:
+    """The sizes of a step's ops.
+
+    Args:
+        model: the transformer.
+        run: layout, sequence, recipe.
+        site: the cluster.
+        blocks: of all chunks.
+
+    Attributes:
+        bytes: of the step.
+        rings: of a stage.
+        often: every micro-batch gathers weights and reduces gradients.
+    """
+
+    def __init__(self, model: Transformer, run: Run, site: Site, blocks: Sequence[Block]) -> None:
+        self._run, self._site, self._blocks = run, site, blocks
+        self.bytes = step_bytes(model, run)
+        self.rings = Rings.of(run.layout)
+        self.often = gathers_often(run)
+        self._slowest = step_costs(model, run, site.machine)
+        self._costs = _costs_by_key(model, run, site)
+        # Every micro-batch asks again.
+        self.seconds = cache(self._seconds)
+        self.exchanges = cache(self._exchanges)
+        self.hidden_seconds = cache(self._hidden_seconds)
+        self.gather_exchange = cache(self._gather_exchange)
+
+    def _layers(self, block: int) -> int:
+        """Layers of a block; 0 for the ends of the model."""
+        return self._blocks[block].layers if 0 <= block < len(self._blocks) else 0
+
+    def states(self, block: int) -> StateBytes:
+        """States of a block, or of an end, on a device."""
+        if block == EMBEDDING:
+            return self.bytes.embedding
+        return self.bytes.layer if self._layers(block) else self.bytes.head
+
+    def elements(self, block: int) -> float:
+        """Elements of a block's weights on a device."""
+        return max(self._layers(block), 1) * self.states(block).elements
+
+    def persistent(self, block: int) -> int:
+        """Bytes of a block's states on a device."""
+        states = self.states(block)
+        each = states.weights + states.gradients + states.optimizer
+        return round(max(self._layers(block), 1) * each)
+
+    def activations(self, block: int) -> int:
+        """Bytes that a block keeps of a micro-batch beside its input."""
+        return round(max(self._layers(block) * self.bytes.activations - self.bytes.stream, 0.0))
+
+    def workspace(self, action: str, block: int) -> int:
+        """Bytes that an op needs while it runs: logits, what it computes again, and gradients that
+        are whole before they are divided."""
+        is_head = action == "head.forward"
+        if not is_head and not action.endswith(".backward"):
+            return 0
+        need = self.bytes.logits if is_head else self.bytes.recomputation
+        if self.often:
+            need += self._run.recipe.gradient * self.states(block).elements
+        return round(need)
+
+    def _seconds(self, action: str, block: int) -> dict[str, float]:
+        """Seconds of an op by the key of the device."""
+        rest = sum(each.rest for each in self.exchanges(action, block))
+        return {
+            key: self._on_device(costs, action, block) + rest for key, costs in self._costs.items()
+        }
+
+    def _on_device(self, costs: StepSeconds, action: str, block: int) -> float:
+        part, _, direction = action.partition(".")
+        if part == "head":
+            return costs.head
+        if part in ("attention", "network"):
+            both = costs.attention if part == "attention" else costs.network
+            return self._layers(block) * self._of_direction(both, direction)
+        if action == "update":
+            return costs.update * self.elements(block)
+        return costs.exposure * self._collective(costs, action) * self.elements(block)
+
+    def _of_direction(self, part: PartSeconds, direction: str) -> float:
+        late = part.weight if self._run.layout.zero_bubble else 0.0
+        return {"forward": part.forward, "backward": part.backward - late, "weight": late}[
+            direction
+        ]
+
+    def _collective(self, costs: StepSeconds, action: str) -> float:
+        """Seconds of an element in the collective of an op."""
+        layout = self._run.layout
+        if action == "weights":
+            return 0.0 if self.often or layout.zero == 0 else costs.gathering
+        if action == "gradients":
+            once = 0.0 if self.often or layout.zero == 2 else costs.reduction
+            # Replicas without divided states add up gradients in all places.
+            return once + (costs.gathering if layout.zero == 0 else 0.0)
+        if action.startswith("gather"):
+            return costs.gathering
+        return costs.reduction if action == "scatter" else 0.0
+
+    def _hidden_seconds(self, action: str, block: int) -> float:
+        """Seconds of the transfer of a collective, which passes may hide."""
+        costs = self._slowest
+        each = (1 - costs.exposure) * self._collective(costs, action)
+        return ring_seconds(self._site, self.rings.states, each * self.elements(block))
+
+    def _gather_exchange(self, block: int) -> Exchange:
+        """The transfers that gather the weights of a block for one pass."""
+        costs = self._slowest
+        seconds = (1 - costs.exposure) * costs.gathering * self.elements(block)
+        return exchange(self._site, self.rings.states, seconds)
+
+    def _exchanges(self, action: str, block: int) -> tuple[Exchange, ...]:
+        """The exchanges between a block's parts that an op waits for."""
+        direction = {"network.forward": 0, "attention.backward": 1}.get(action)
+        if direction is None:
+            rest = self.gather_exchange(block).rest if action.startswith("gather") else 0.0
+            return (Exchange(None, 0, rest),)
+        layers, costs = self._layers(block), self._slowest
+        return (
+            exchange(self._site, self.rings.tensor, layers * costs.tensor[direction]),
+            exchange(self._site, self.rings.experts, layers * costs.experts[direction]),
+        )
+
+
+def _costs_by_key(model: Transformer, run: Run, site: Site) -> dict[str, StepSeconds]:
+    """Seconds on each model of GPU; exchanges are those of the whole machine."""
+    machine = site.machine
+    result = {}
+    for i, gpu in enumerate(machine.gpus):
+        if (key := site.key(i)) not in result:
+            alike = replace(machine, gpus=(gpu,) * machine.count)
+            result[key] = step_costs(model, run, alike)
+    return result

@@ -1,0 +1,152 @@
+"""The ops of one device in the order in which its program runs them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from situate.language.training.layout import Layout
+from situate.language.training.steps.division import Block
+from situate.language.training.steps.pipeline import StagePass, stage_passes
+
+EMBEDDING = -1
+"""Number of the embedding among blocks; the head's is the number of blocks."""
+
+EVERY = -1
+"""Number of the micro-batch of ops that run once a step."""
+
+
+class Slot(NamedTuple):
+    """An op of a device.
+
+    Attributes:
+        action: its part of the block and its direction, such as `attention.forward`.
+        block: its number.
+        micro: the micro-batch.
+    """
+
+    action: str
+    block: int
+    micro: int
+
+
+class BlockPass(NamedTuple):
+    """A pass of a micro-batch through a block."""
+
+    direction: str
+    block: int
+    micro: int
+
+
+COMPUTE = {
+    "forward": ("attention.forward", "network.forward"),
+    "backward": ("network.backward", "attention.backward"),
+    "weight": ("network.weight", "attention.weight"),
+}
+"""Ops of a pass through a block, in order."""
+
+
+class DeviceProgram:
+    """The program of the devices of a stage that have as many micro-batches.
+
+    Args:
+        layout: degrees and schedule.
+        blocks: of all chunks.
+        stage: from 0.
+        count: micro-batches.
+        often: every micro-batch gathers weights and reduces gradients.
+
+    Attributes:
+        slots: ops in their order.
+        place: number of each slot.
+        waits: for each op that gathers weights, the op after which it starts.
+        parts: numbers of the stage's blocks, the ends included.
+    """
+
+    def __init__(
+        self, layout: Layout, blocks: Sequence[Block], stage: int, count: int, often: bool
+    ) -> None:
+        self._blocks = blocks
+        self._often = often
+        self._reduces_often = often or layout.zero == 2
+        own = [i for i, block in enumerate(blocks) if block.chunk % layout.pp == stage]
+        self._by_chunk = {
+            chunk: [i for i in own if blocks[i].chunk // layout.pp == chunk]
+            for chunk in range(layout.vp)
+        }
+        self._first = stage == 0
+        self._last = stage == layout.pp - 1
+        self._chunks = layout.vp
+        self.parts = [
+            *([EMBEDDING] if self._first else []),
+            *own,
+            *([len(blocks)] if self._last else []),
+        ]
+        self.waits: dict[Slot, Slot] = {}
+        passes = [
+            each
+            for stage_pass in stage_passes(layout, stage, count)
+            for each in self._block_passes(stage_pass)
+        ]
+        self.slots = list(self._slots(passes))
+        self.place: dict[tuple[str, int, int], int] = {slot: i for i, slot in enumerate(self.slots)}
+
+    def _block_passes(self, stage_pass: StagePass) -> Iterator[BlockPass]:
+        """The passes through the blocks of a chunk, and through the ends."""
+        direction, chunk, micro = stage_pass.direction, stage_pass.chunk, stage_pass.micro
+        blocks = self._by_chunk[chunk]
+        begins, ends = self._first and chunk == 0, self._last and chunk == self._chunks - 1
+        if direction == "forward":
+            if begins:
+                yield BlockPass(direction, EMBEDDING, micro)
+            for block in blocks:
+                yield BlockPass(direction, block, micro)
+            if ends:
+                yield BlockPass(direction, len(self._blocks), micro)
+            return
+        for block in reversed(blocks):
+            yield BlockPass(direction, block, micro)
+        if begins and direction == "backward":
+            yield BlockPass(direction, EMBEDDING, micro)
+
+    def _slots(self, passes: Sequence[BlockPass]) -> Iterator[Slot]:
+        """All ops: weights first, the passes, gradients as soon as they are whole, updates last."""
+        left = Counter(each.block for each in passes)
+        for part in self.parts:
+            yield Slot("weights", part, EVERY)
+        yield from self._gathers(passes, 0)
+        for i, each in enumerate(passes):
+            yield from self._gathers(passes, i + 1)
+            yield from self._compute(each)
+            left[each.block] -= 1
+            if left[each.block] == 0:
+                yield Slot("gradients", each.block, EVERY)
+        for part in self.parts:
+            yield Slot("update", part, EVERY)
+
+    def _gathers(self, passes: Sequence[BlockPass], index: int) -> Iterator[Slot]:
+        """The op that gathers a pass's weights; it starts after the last pass but one."""
+        if not self._often or index >= len(passes):
+            return
+        each = passes[index]
+        if each == BlockPass("backward", EMBEDDING, each.micro):
+            return
+        slot = Slot(f"gather.{each.direction}", each.block, each.micro)
+        if index >= 2:
+            before = passes[index - 2]
+            self.waits[slot] = Slot(self._actions(before)[-1], before.block, before.micro)
+        yield slot
+
+    def _compute(self, each: BlockPass) -> Iterator[Slot]:
+        """The ops of a pass through a block or an end; the head has both directions in one."""
+        for action in self._actions(each):
+            yield Slot(action, each.block, each.micro)
+        is_last = each.direction == "backward" or each.block == len(self._blocks)
+        if is_last and self._reduces_often:
+            yield Slot("scatter", each.block, each.micro)
+
+    def _actions(self, each: BlockPass) -> tuple[str, ...]:
+        if each.block == EMBEDDING:
+            return (f"embedding.{each.direction}",)
+        return COMPUTE[each.direction] if each.block < len(self._blocks) else ("head.forward",)
