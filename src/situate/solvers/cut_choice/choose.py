@@ -23,6 +23,7 @@ from situate.solvers.cut_choice.candidates import INNER, Units, candidates, divi
 from situate.solvers.cut_choice.divisions import Division, divisions
 from situate.solvers.cut_choice.labelling import Labelling, labelled_cuts
 from situate.solvers.cut_choice.least import MEANS, LeastOverCuts, Mean
+from situate.torch_capture.garbage import without_collection
 
 if TYPE_CHECKING:
     from situate.torch_capture import TracedStep
@@ -147,6 +148,7 @@ def choose_cuts(step: CutStep, unequal: bool = True) -> CutChoice:
     return CutChoice(best, _least(step, trial, whole))
 
 
+@without_collection()
 def _least(step: CutStep, trial: _Trial, whole: Problem) -> float:
     """Seconds that the step takes in any cut. Of a large step, the mean that is best for the trial
     is the only one."""

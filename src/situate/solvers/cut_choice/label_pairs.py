@@ -45,10 +45,10 @@ class Pair(NamedTuple):
 
 
 def ranges(most: int) -> Iterator[Parts]:
-    """Ranges of numbers of parts from 2 to the most; those of large numbers are wider."""
+    """Ranges of numbers of parts from 2 to the most; those of more than eight are wider."""
     low = 2
     while low <= most:
-        high = min(most, low if low < 4 else low * 5 // 4 if low < 8 else low * 3 // 2 - 1)
+        high = min(most, low if low <= 8 else low * 3 // 2)
         yield low, high
         low = high + 1
 
