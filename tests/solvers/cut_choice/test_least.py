@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -84,6 +85,14 @@ def test_parts_launch_ops_and_partial_results_are_added_up() -> None:
 def test_large_partial_results_count() -> None:
     small, large = (LeastOverCuts(*products((0, size)), 4) for size in (0, 10**7))
     assert large.seconds(HALF) > 1.3 * small.seconds(HALF)
+
+
+# Ops that clip gradients have no letters. Their parts may follow one another, too.
+def test_ops_without_letters_are_on_the_path_in_parts() -> None:
+    problem, letters = products((0, 0, 0))
+    work = float(problem.seconds[0, 0]) - LAUNCH
+    bounds = LeastOverCuts(problem, replace(letters, ops=letters.ops[:2]), 4)
+    assert bounds.seconds(Mean(1e-6, 1.0)) == pytest.approx(3 * work / 4 + 4 * LAUNCH, rel=1e-4)
 
 
 # A chain beside a long op: parts of the chain add launches to the load, and whole ops are a long

@@ -177,7 +177,11 @@ class LeastOverCuts:
         total = np.zeros((len(self._letters.ops) + 1, columns.shape[1]))
         np.add.at(total, self._number, columns)
         costs = [total[i, own] for i, own in enumerate(self._columns)]
-        return costs, float(total[-1, 0])
+        # Ops that clip gradients work on parts of any number; they launch one op at least.
+        most = max((most for _, most in self._ranges), default=1)
+        largest = (launch + (seconds - launch) / most).min(axis=1)
+        others = self._number == len(self._letters.ops)
+        return costs, float((whole + on_path * largest)[others].sum())
 
     def _tables(self, mean: Mean, kernels: Kernels) -> dict[Edge, Floats]:
         """By pair of ops, the cost of each pair of labels."""
