@@ -53,16 +53,6 @@ def test_the_larger_of_load_and_path_is_the_bound() -> None:
     assert least_in_any_cut(apart, 2) == pytest.approx(apart.seconds[:, 0].sum() / 2)
 
 
-# A chain beside one long op: parts of the chain add launches to the load, and whole ops are a long
-# path. The plan of whole ops has the chain on one device.
-def test_launches_of_further_parts_count() -> None:
-    long = Op("long", flops=4 * 10**6, dtype="float32")
-    problem = replace(chain(), graph=replace(chain().graph, ops=(*chain().graph.ops, long)))
-    load, path = problem.seconds[:, 0].sum() / 2, longest_path(problem, 2)[0]
-    least = least_in_any_cut(problem, 2)
-    assert max(load, path) * 1.01 < least <= problem.seconds[:3, 0].sum()
-
-
 def test_ops_with_times_of_their_own_have_no_launch() -> None:
     ops = (Op("op", seconds={"*": 8.0}),)
     own = Problem(Graph("step", ops), Cluster.identical(4))

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import replace
 
 import msgspec
 import numpy as np
 
-from situate.bounds.load import Load, least_load
+from situate.bounds.load import least_load
 from situate.bounds.rounding import rounding
 from situate.data.arrays import Floats
 from situate.data.graph import Op
 from situate.data.problem import Problem
 from situate.data.topology import inputs_of_ops
 
-LOAD_WEIGHTS = (0.5, 0.7, 0.8, 0.85, 0.9, 0.95)
-"""Weights of the load in its means with the longest path."""
+Edge = tuple[int, int]
+"""The numbers of two ops, of which the second reads from the first."""
 
 
 def least_in_any_cut(whole: Problem, most_parts: int) -> float:
@@ -23,26 +24,39 @@ def least_in_any_cut(whole: Problem, most_parts: int) -> float:
 
     By the roofline, a part of an op takes at least its share of the op's time without launches, and
     a launch. So the least load of the devices stays, as its linear program divides ops in any
-    shares. Along a path of data, the largest parts of ops follow one another. More parts shorten a
-    path, but launches add to the load, so a weighted mean of both is a bound too. Copies do not
-    count, because a part that lies in memory as its readers want it needs none.
+    shares. Along a path of data, the largest parts of ops follow one another.
 
     Args:
         whole: the step of whole ops.
         most_parts: largest number of parts of an op.
     """
-    if whole.objective != "time" or whole.transfers == "atomic" or whole.costs is not None:
+    if not is_bounded(whole):
         return 0.0
-    problem = _with_ops(whole, [_without_copy(op) for op in whole.graph.ops])
-    load, (path, ops) = least_load(problem), longest_path(problem, most_parts)
-    means = (_mean(problem, load, ops, weight, most_parts) for weight in LOAD_WEIGHTS)
-    return max(float(load.seconds), path, *means)
+    problem = without_copies(whole)
+    return max(least_load(problem).seconds, longest_path(problem, most_parts)[0])
 
 
-def longest_path(problem: Problem, most_parts: int) -> tuple[float, list[int]]:
+def is_bounded(whole: Problem) -> bool:
+    """True for a problem with a bound over all cuts."""
+    return whole.objective == "time" and whole.transfers != "atomic" and whole.costs is None
+
+
+def without_copies(whole: Problem) -> Problem:
+    """The problem in which copies take no time, because a part that lies in memory as its readers
+    want it needs none."""
+    return _with_ops(whole, [_without_copy(op) for op in whole.graph.ops])
+
+
+def longest_path(
+    problem: Problem, most_parts: int, left_out: Set[Edge] = frozenset()
+) -> tuple[float, list[int]]:
     """Seconds of the longest path of data, with the largest part of each op on its fastest device,
-    and its ops."""
-    launch = _launch_seconds(problem)
+    and its ops, the last one first.
+
+    Args:
+        left_out: edges that the path does not take.
+    """
+    launch = launch_seconds(problem)
     # The largest of at most so many parts is no smaller than an equal one.
     seconds = (launch + (problem.seconds - launch) / most_parts).min(axis=1)
     end, before = np.zeros(problem.n), [-1] * problem.n
@@ -53,7 +67,7 @@ def longest_path(problem: Problem, most_parts: int) -> tuple[float, list[int]]:
     is_data = ~problem.signal
     for op in problem.graph.program_order:
         for other in (producer[t] for t in inputs[op] if is_data[t]):
-            if before[op] < 0 or end[other] > end[before[op]]:
+            if (other, op) not in left_out and (before[op] < 0 or end[other] > end[before[op]]):
                 before[op] = other
         end[op] = seconds[op] + (end[before[op]] if before[op] >= 0 else 0.0)
     path = [int(end.argmax())]
@@ -62,32 +76,7 @@ def longest_path(problem: Problem, most_parts: int) -> tuple[float, list[int]]:
     return float(end.max() * (1 - rounding(problem))), path
 
 
-def _mean(
-    problem: Problem, load: Load, path: list[int], load_weight: float, most_parts: int
-) -> float:
-    """A weighted mean of the load and a path, each op with the best number of parts for it.
-
-    For weights w and prices l of the load's dual, an op in m parts adds at least m - 1 launches and
-    itself to the load, each at the cheapest device; docs/bounds.md has the sum. A number of parts
-    from a to b counts the launches of a and the path of b.
-    """
-    launch, is_finite = _launch_seconds(problem), np.isfinite(problem.seconds)
-    seconds = np.where(is_finite, problem.seconds, np.inf)
-    whole = (load.weight * seconds + load.price * problem.persistent[:, None]).min(axis=1)
-    further = np.where(is_finite, load.weight * launch, np.inf).min(axis=1)
-    on_path = np.zeros(problem.n)
-    on_path[path] = 1 - load_weight
-    least, fewest = np.full(problem.n, np.inf), 1
-    while fewest <= most_parts:
-        largest = (launch + (seconds - launch) / min(2 * fewest - 1, most_parts)).min(axis=1)
-        cost = load_weight * (whole + (fewest - 1) * further) + on_path * largest
-        least, fewest = np.minimum(least, cost), 2 * fewest
-    room = load_weight * float((load.price * problem.capacity)[load.price > 0].sum())
-    slack = rounding(problem)
-    return float(least.sum() * (1 - slack) - room * (1 + slack))
-
-
-def _launch_seconds(problem: Problem) -> Floats:
+def launch_seconds(problem: Problem) -> Floats:
     """(n, d) seconds of the launches of each op, from below; 0 for ops with times of their own."""
     one, two = (_with_traffic(problem, nbytes).seconds for nbytes in (1, 2))
     own = np.array(

@@ -32,6 +32,23 @@ class ClassOption:
 
 
 @dataclass(frozen=True)
+class Passage:
+    """The views through which an op reads an operand.
+
+    Attributes:
+        nbytes: the fewest bytes of the operand and of what these views look at.
+        is_direct: True if there are none.
+        every: classes that may cut all of them.
+        some: classes that may cut some of them.
+    """
+
+    nbytes: int
+    is_direct: bool = True
+    every: frozenset[int] = frozenset()
+    some: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
 class LetterOp:
     """An op, or a parameter with its update.
 
@@ -42,6 +59,7 @@ class LetterOp:
         sizes: bytes of each output; of a parameter, of the parameter.
         options: the ways to cut it.
         saved: bytes of its outputs that the backward pass reads, of an op of the forward pass.
+        passages: of the operands, in the order of `reads`.
     """
 
     ops: tuple[int, ...]
@@ -50,6 +68,7 @@ class LetterOp:
     sizes: tuple[int, ...]
     options: tuple[ClassOption, ...]
     saved: int = 0
+    passages: tuple[Passage, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,8 +79,14 @@ class LetterGraph:
         ops: all ops that compute and all parameters.
         kinds: of the classes, such as `heads`.
         units: of the classes.
+        ranges: by class, a number that it shares with classes that divide the same dimension of a
+            tensor in ranges of the same length.
+        dimensions: by class, a number that it shares with classes that divide the same dimension of
+            a tensor in any ranges.
     """
 
     ops: tuple[LetterOp, ...]
     kinds: tuple[str, ...]
     units: tuple[int, ...]
+    ranges: tuple[int, ...] = ()
+    dimensions: tuple[int, ...] = ()

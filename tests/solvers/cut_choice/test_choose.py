@@ -6,11 +6,13 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from situate import Cluster, Graph, Problem  # noqa: E402
+from situate import Cluster, Graph, Problem, solve  # noqa: E402
+from situate.bounds.any_cut import least_in_any_cut  # noqa: E402
 from situate.data.cuts import Cuts, parse_cuts  # noqa: E402
 from situate.data.graph import Op  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from situate.solvers.cut_choice import CutStep, choose_cuts  # noqa: E402
+from situate.torch_capture import trace_step  # noqa: E402
 from tests.torch_capture.cuts.cut_steps import (  # noqa: E402
     chosen,
     devices,
@@ -21,6 +23,7 @@ from tests.torch_capture.cuts.cut_steps import (  # noqa: E402
     mixture,
     transformer,
 )
+from tests.torch_capture.cuts.networks import decoder  # noqa: E402
 
 UNITS = {"heads": [8, 8], "features": [24], "sequence": [16]}
 
@@ -141,3 +144,19 @@ def test_context_parallel() -> None:
         if "attention" in op.kind and op.phase == "forward"
     ]
     assert sorted(attention) == [0, 1, 2, 3]
+
+
+# The bound over all cuts counts exchanges where the classes of the ops are known. Modules that run
+# again have ops without classes.
+def test_the_choice_has_a_bound_over_all_cuts() -> None:
+    step, machine = trace_step(decoder, "adam", "step"), devices(bandwidth=300e6)
+    known = CutStep.of(step, lambda graph: Problem(graph, machine))
+    choice = choose_cuts(known)
+    simple = least_in_any_cut(Problem(step.graph(), machine), 4)
+    assert simple <= choice.least <= solve(choice.problem, evaluations=200).value
+
+
+def test_modules_that_run_again_have_a_bound_without_exchanges() -> None:
+    step, machine, again = trace_step(decoder, "adam", "step"), devices(2), ["layers.0"]
+    choice = choose_cuts(CutStep.of(step, lambda graph: Problem(graph, machine), again))
+    assert choice.least == least_in_any_cut(Problem(step.graph(again), machine), 2)

@@ -39,3 +39,25 @@ def test_layers_are_tied() -> None:
     letters = trace_step(decoder, "sgd", "network").letters
     ties = [op.tie for op in letters.ops if "layers.*" in op.tie]
     assert len(set(ties)) <= 0.6 * len(ties)
+
+
+# Between an op and its reader may lie views, which classes divide or not.
+def test_operands_have_the_views_that_they_pass() -> None:
+    letters = trace_step(decoder, "sgd", "network").letters
+    assert all(len(op.passages) == len(op.reads) for op in letters.ops)
+    passages = [(op, own) for op in letters.ops for own in op.passages]
+    assert {own.is_direct for _, own in passages} == {True, False}
+    assert all(own.every <= own.some for _, own in passages)
+    for op, own in passages:
+        if own.is_direct:
+            assert not own.some
+            assert own.nbytes in {letters.ops[v].sizes[k] for v, k in op.reads}
+
+
+# Batch and sequence divide one dimension of a flattened tensor, but in other ranges.
+def test_classes_of_one_dimension_have_one_number() -> None:
+    letters = trace_step(decoder, "sgd", "network").letters
+    batch, sequence = letters.kinds.index("batch"), letters.kinds.index("sequence")
+    assert letters.dimensions[batch] == letters.dimensions[sequence]
+    assert letters.ranges[batch] != letters.ranges[sequence]
+    assert len(set(letters.ranges)) == len(letters.ranges)

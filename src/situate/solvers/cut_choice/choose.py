@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from situate.bounds.any_cut import least_in_any_cut
+from situate.bounds.any_cut import is_bounded, least_in_any_cut
 from situate.data.cuts import Cuts
 from situate.data.graph import Graph
 from situate.data.letter_graph import LetterGraph
@@ -22,6 +22,8 @@ from situate.solvers import solve
 from situate.solvers.cut_choice.candidates import INNER, Units, candidates, divided
 from situate.solvers.cut_choice.divisions import Division, divisions
 from situate.solvers.cut_choice.labelling import Labelling, labelled_cuts
+from situate.solvers.cut_choice.least import MEANS, LeastOverCuts, Mean
+from situate.torch_capture.garbage import without_collection
 
 if TYPE_CHECKING:
     from situate.torch_capture import TracedStep
@@ -143,7 +145,23 @@ def choose_cuts(step: CutStep, unequal: bool = True) -> CutChoice:
         best = whole if best.graph.cuts is None else step.problem_of(best.graph.cuts)
     if whole.graph.cuts is not None:
         return CutChoice(best, 0.0)
-    return CutChoice(best, least_in_any_cut(whole, len(accelerators(whole))))
+    return CutChoice(best, _least(step, trial, whole))
+
+
+@without_collection()
+def _least(step: CutStep, trial: _Trial, whole: Problem) -> float:
+    """Seconds that the step takes in any cut. Of a large step, the mean that is best for the trial
+    is the only one."""
+    most_parts = len(accelerators(whole))
+    simple = least_in_any_cut(whole, most_parts)
+    # Modules that run again have ops of which the letters know nothing.
+    letters = step.letters() if is_bounded(whole) and not whole.graph.recompute else None
+    if letters is None:
+        return simple
+    means: Sequence[Mean] = MEANS
+    if trial.step is not step and (short := trial.step.letters()):
+        means = (max(MEANS, key=LeastOverCuts(trial.problem, short, most_parts).seconds),)
+    return max(simple, *map(LeastOverCuts(whole, letters, most_parts).seconds, means))
 
 
 def _finalists(plans: Mapping[Cuts, Result]) -> list[Problem]:

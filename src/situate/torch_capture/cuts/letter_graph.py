@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from situate.data.letter_graph import SUM, WHOLE, ClassOption, LetterGraph, LetterOp
+from situate.data.letter_graph import SUM, WHOLE, ClassOption, LetterGraph, LetterOp, Passage, Value
 from situate.torch_capture import cost
 from situate.torch_capture.cuts.classes import LetterClass, best_member
-from situate.torch_capture.cuts.letters import Axis, operands
-from situate.torch_capture.flow import Storage, described_outputs, storages
+from situate.torch_capture.cuts.letters import Axis, is_item, operands
+from situate.torch_capture.flow import described_outputs, overwritten, storages
 from situate.torch_capture.garbage import without_collection
 from situate.torch_capture.graph import drafts, to_step
 from situate.torch_capture.names import path, state_name
@@ -57,11 +57,11 @@ class _Builder:
         }
 
     def graph(self) -> LetterGraph:
-        gradients: dict[str, list[Storage]] = {}
+        gradients: dict[str, list[fx.Node]] = {}
         for node, descriptor in described_outputs(self._trace.graph):
             if type(descriptor).__name__ == "GradAOTOutput":
                 name = self._trace.canonical.get(path(descriptor.grad_of), "")
-                gradients.setdefault(name, []).append(self._storages[node])
+                gradients.setdefault(name, []).append(node)
         places: Counter[str] = Counter()
         ops = []
         for node, pairs in self._drafts.items():
@@ -76,11 +76,15 @@ class _Builder:
                 name = self._trace.canonical.get(state_name(node), "")
                 ops.append(self._source(node, numbers, tie, gradients.get(name, [])))
         kinds = tuple(one.kind for one in self._classes)
-        return LetterGraph(tuple(ops), kinds, tuple(one.units for one in self._classes))
+        units = tuple(one.units for one in self._classes)
+        ranges = _connected([one.dimensions for one in self._classes])
+        dimensions = _connected([{d[:2] for d in one.dimensions} for one in self._classes])
+        return LetterGraph(tuple(ops), kinds, units, ranges, dimensions)
 
     def _class_options(self) -> dict[fx.Node, list[tuple[int, Any]]]:
         """By op, the classes that may cut it, each with its member; by parameter, with None."""
         options: dict[fx.Node, list[tuple[int, Any]]] = {}
+        written = set(overwritten(self._trace))
         for c, letter_class in enumerate(self._classes):
             for node, members in letter_class.members.items():
                 options.setdefault(node, []).append((c, best_member(members)))
@@ -90,14 +94,14 @@ class _Builder:
                 if node.op == "placeholder"
             }
             for name, node in names.items():
-                if name:
+                # State that the step overwrites stays whole.
+                if name and name not in written:
                     options.setdefault(node, []).append((c, None))
         return options
 
     def _computation(self, node: fx.Node, numbers: tuple[int, ...], tie: str) -> LetterOp:
-        sources = [self._storages[operand] for operand in operands(node)]
         # Small state that an op holds itself has no number.
-        is_numbered = [owner in self._number for owner, _ in sources]
+        is_numbered = [self._storages[operand][0] in self._number for operand in operands(node)]
         values = cost.outputs(node.meta["val"])
         options = []
         for c, member in self._options.get(node, ()):
@@ -111,18 +115,54 @@ class _Builder:
             for k, value in enumerate(values)
             if not is_backward and (node, k) in self._is_read_backward
         )
-        reads = tuple((self._number[owner], k) for owner, k in sources if owner in self._number)
+        reads, passages = self._reads(operands(node))
         sizes = tuple(map(cost.nbytes, values))
-        return LetterOp(numbers, tie, reads, sizes, tuple(options), saved)
+        return LetterOp(numbers, tie, reads, sizes, tuple(options), saved, passages)
 
     def _source(
-        self, node: fx.Node, numbers: tuple[int, ...], tie: str, gradients: Sequence[Storage]
+        self, node: fx.Node, numbers: tuple[int, ...], tie: str, gradients: Sequence[fx.Node]
     ) -> LetterOp:
-        reads = tuple((self._number[n], k) for n, k in gradients if n in self._number)
+        reads, passages = self._reads(gradients)
         options = tuple(
             ClassOption(c, (c,) * len(reads), (c,)) for c, _ in self._options.get(node, ())
         )
-        return LetterOp(numbers, tie, reads, (cost.nbytes(node.meta["val"]),), options)
+        sizes = (cost.nbytes(node.meta["val"]),)
+        return LetterOp(numbers, tie, reads, sizes, options, passages=passages)
+
+    def _reads(self, nodes: Sequence[fx.Node]) -> tuple[tuple[Value, ...], tuple[Passage, ...]]:
+        """The numbered values behind nodes, and the views on the way to them."""
+        numbered = [node for node in nodes if self._storages[node][0] in self._number]
+        owners = [self._storages[node] for node in numbered]
+        reads = tuple((self._number[owner], k) for owner, k in owners)
+        return reads, tuple(map(self._passage, numbered))
+
+    def _passage(self, node: fx.Node) -> Passage:
+        owner, k = self._storages[node]
+        nbytes, views = cost.nbytes(cost.outputs(owner.meta["val"])[k]), []
+        while node is not owner and node.op == "call_function":
+            source: Any = node.args[0]
+            if is_item(node) and source is owner:
+                break
+            nbytes = min(nbytes, sum(map(cost.nbytes, cost.outputs(node.meta["val"]))))
+            views.append({c for c, _ in self._options.get(node, ())})
+            node = source
+        if not views:
+            return Passage(nbytes)
+        every, some = frozenset.intersection(*map(frozenset, views)), frozenset().union(*views)
+        return Passage(nbytes, False, every, some)
+
+
+def _connected(sets: Sequence[Iterable[object]]) -> tuple[int, ...]:
+    """By set, the first set that it is connected with by common elements."""
+    group = list(range(len(sets)))
+    first: dict[object, int] = {}
+    for i, own in enumerate(sets):
+        for element in own:
+            other = group[first.setdefault(element, i)]
+            if other != group[i]:
+                low, high = sorted((other, group[i]))
+                group = [low if number == high else number for number in group]
+    return tuple(group)
 
 
 def _form(output: object, letter_class: int) -> int:
