@@ -13,7 +13,8 @@ from msgspec import structs
 
 from situate import _core
 from situate.bench.families.regal import synthetic
-from situate.data.cluster import Cluster
+from situate.bench.families.unequal import layered
+from situate.data.cluster import Cluster, Device, Link
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.data.rules import RULES
@@ -22,6 +23,7 @@ from situate.simulation.decoding import scheduled
 from situate.simulation.simulator import Simulator
 from situate.simulation.transfer_order import TransferOrder
 from situate.solvers.auto.improve.blocks import Blocks
+from situate.solvers.evaluate import evaluate
 from tests.oracle.problems import random_decision, random_problem
 from tests.solvers.families import chain, devices, fork
 
@@ -46,6 +48,26 @@ def test_the_core_knows_the_cost_of_its_best_plan(chunk: int, goal: str) -> None
             _check_cost(problem, goal, *annealers.best(0))
             annealers.restart(0, second.placement, order)
             _check_cost(problem, goal, *annealers.best(0))
+
+
+@pytest.mark.parametrize("transfers", ["overlapped", "blocking"])
+@pytest.mark.parametrize("room", [0.7, 10.0], ids=["tight", "ample"])
+@pytest.mark.parametrize("seed", range(4))
+def test_moves_that_affect_few_of_many_ops_are_timed_to_the_last_bit(
+    seed: int, room: float, transfers: str
+) -> None:
+    """Timing stops where all devices are as before, so a plan is the sum of many parts."""
+    graph = layered(400, seed)
+    memory = int(room * _peak(graph, transfers))
+    problem = Problem(graph, _equal(4, transfers, memory))
+    order = np.array(graph.order, np.int32)
+    placement = np.random.default_rng(seed).integers(4, size=problem.units)[problem.unit]
+    core = Simulator(problem).core
+    start = placement.astype(np.int32)
+    annealers = _core.search.make_annealers(core, "time", seed, 1, start, order)
+    for temperature in (1e-3, 1e-5, 0.0):
+        annealers.run(temperature, 1000, math.inf, 1)
+        _check_cost(problem, "time", *annealers.best(0))
 
 
 def test_the_core_tells_what_empties_another_device_than_the_fullest() -> None:
@@ -135,6 +157,22 @@ def _halves(problem: Problem) -> Blocks:
     units = np.arange(problem.units, dtype=np.int32)
     start = np.unique([0, problem.units // 2, problem.units]).astype(np.int32)
     return Blocks(start, units, np.arange(len(start) - 1, dtype=np.int32))
+
+
+def _equal(count: int, transfers: Any, memory: int | None = None) -> Cluster:
+    """Equal devices with roofline rates."""
+    gpus = tuple(
+        Device(f"d{i}", memory=memory, flops={"float32": 5e12}, bandwidth=4e11, launch=5e-6)
+        for i in range(count)
+    )
+    links = (Link("*", "*", bandwidth=1e10, latency=1e-5),)
+    return Cluster("equal", gpus, links if count > 1 else (), transfers)
+
+
+def _peak(graph: Graph, transfers: Any) -> int:
+    """Peak bytes on one device."""
+    alone = Problem(graph, _equal(1, transfers))
+    return evaluate(alone, {op.name: "d0" for op in graph.ops}).peak_memory["d0"]
 
 
 def _exact(drawn: Problem, seed: int) -> Problem:
