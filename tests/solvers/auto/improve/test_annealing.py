@@ -13,8 +13,7 @@ from msgspec import structs
 
 from situate import _core
 from situate.bench.families.regal import synthetic
-from situate.bench.families.unequal import layered
-from situate.data.cluster import Cluster, Device, Link
+from situate.data.cluster import Cluster
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.data.rules import RULES
@@ -26,6 +25,7 @@ from situate.solvers.auto.improve.blocks import Blocks
 from situate.solvers.evaluate import evaluate
 from tests.oracle.problems import random_decision, random_problem
 from tests.solvers.families import chain, devices, fork
+from tests.solvers.families import graph as small_graph
 
 
 @pytest.mark.parametrize("goal", ["time", "memory", "shortfall"])
@@ -50,22 +50,30 @@ def test_the_core_knows_the_cost_of_its_best_plan(chunk: int, goal: str) -> None
             _check_cost(problem, goal, *annealers.best(0))
 
 
-@pytest.mark.parametrize("transfers", ["overlapped", "blocking"])
+@pytest.mark.parametrize(
+    ("transfers", "rules"),
+    [("overlapped", "situate"), ("blocking", "situate"), ("overlapped", "doppler")],
+)
 @pytest.mark.parametrize("room", [0.7, 10.0], ids=["tight", "ample"])
 @pytest.mark.parametrize("seed", range(4))
 def test_moves_that_affect_few_of_many_ops_are_timed_to_the_last_bit(
-    seed: int, room: float, transfers: str
+    seed: int, room: float, transfers: str, rules: str
 ) -> None:
     """Timing stops where all devices are as before, so a plan is the sum of many parts."""
-    graph = layered(400, seed)
-    memory = int(room * _peak(graph, transfers))
-    problem = Problem(graph, _equal(4, transfers, memory))
+    draw = np.random.default_rng(seed)
+    edges = {(i, i + int(reach)) for i in range(600) for reach in (6, draw.integers(1, 150))}
+    graph = small_graph(
+        600, sorted(e for e in edges if e[1] < 600), 50, list(draw.uniform(0.1, 1, 600))
+    )
+    alone = evaluate(Problem(graph, devices(1)), {op.name: "d0" for op in graph.ops})
+    memory = int(room * alone.peak_memory["d0"])
+    cluster = devices(1, 1, 1, 1, memory=memory, transfers=transfers, bandwidth=1000.0)
+    problem = Problem(graph, cluster, "time", rules)
     order = np.array(graph.order, np.int32)
-    placement = np.random.default_rng(seed).integers(4, size=problem.units)[problem.unit]
+    start = draw.integers(4, size=600).astype(np.int32)
     core = Simulator(problem).core
-    start = placement.astype(np.int32)
     annealers = _core.search.make_annealers(core, "time", seed, 1, start, order)
-    for temperature in (1e-3, 1e-5, 0.0):
+    for temperature in (1.0, 0.1, 0.0):
         annealers.run(temperature, 1000, math.inf, 1)
         _check_cost(problem, "time", *annealers.best(0))
 
@@ -157,22 +165,6 @@ def _halves(problem: Problem) -> Blocks:
     units = np.arange(problem.units, dtype=np.int32)
     start = np.unique([0, problem.units // 2, problem.units]).astype(np.int32)
     return Blocks(start, units, np.arange(len(start) - 1, dtype=np.int32))
-
-
-def _equal(count: int, transfers: Any, memory: int | None = None) -> Cluster:
-    """Equal devices with roofline rates."""
-    gpus = tuple(
-        Device(f"d{i}", memory=memory, flops={"float32": 5e12}, bandwidth=4e11, launch=5e-6)
-        for i in range(count)
-    )
-    links = (Link("*", "*", bandwidth=1e10, latency=1e-5),)
-    return Cluster("equal", gpus, links if count > 1 else (), transfers)
-
-
-def _peak(graph: Graph, transfers: Any) -> int:
-    """Peak bytes on one device."""
-    alone = Problem(graph, _equal(1, transfers))
-    return evaluate(alone, {op.name: "d0" for op in graph.ops}).peak_memory["d0"]
 
 
 def _exact(drawn: Problem, seed: int) -> Problem:
