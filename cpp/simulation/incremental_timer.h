@@ -6,9 +6,9 @@
 
 #include <vector>
 
+#include "problem/op_seconds.h"
 #include "problem/problem.h"
 #include "simulation/critical_path.h"
-#include "simulation/op_seconds.h"
 #include "simulation/ordered_placement.h"
 
 namespace situate::sim {
@@ -60,7 +60,7 @@ class IncrementalTimer {
 
   const Problem& problem_;
   const OrderedPlacement& plan_;
-  const OpSeconds seconds_;
+  const problem::OpSeconds seconds_;
   std::vector<double> tail_;   // longest path from an op to the end, all ops at their fastest
   std::vector<double> least_;  // fastest time of an op
   int stride_;                 // positions from one checkpoint to the next

@@ -8,11 +8,11 @@
 
 #include "problem/problem.h"
 
-namespace situate::sim {
+namespace situate::problem {
 
 class OpSeconds {
  public:
-  explicit OpSeconds(const problem::Problem& p) {
+  explicit OpSeconds(const Problem& p) {
     std::vector<int32_t> first;  // device of each column
     for (int device = 0; device < p.d; ++device) {
       const auto alike = std::find_if(first.begin(), first.end(), [&](int other) {
@@ -39,4 +39,4 @@ class OpSeconds {
   std::vector<double> seconds_;  // ops x columns
 };
 
-}  // namespace situate::sim
+}  // namespace situate::problem
