@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from msgspec import structs
 
 from situate.data.arrays import Ints, Order
 from situate.data.graph import Graph, Op, Tensor
@@ -15,14 +16,17 @@ def contracted(problem: Problem, line: Order, label: Ints) -> Problem:
     """The problem in which each run of ops is one op.
 
     An op takes the seconds and holds the bytes of its run. Tensors that go from one run to the same
-    others are one tensor. Tensors within a run are workspace.
+    others are one tensor. Tensors within a run take no memory. In a step of slices they are
+    workspace, and runs also have the module, the phase and the slice of their ops.
 
     Args:
         line: (n,) a topological order.
         label: (n,) the run of each op, contiguous on the line and numbered along it.
     """
     fine = problem.graph
-    ops, tensors = _ops(problem, line, label), _tensors(problem, label)
+    ops, tensors = _ops(problem, label), _tensors(problem, label)
+    if fine.slices is not None:
+        ops = _in_slices(problem, line, label, ops)
     graph = Graph(
         f"{fine.name} in {len(ops)} runs",
         ops,
@@ -31,23 +35,23 @@ def contracted(problem: Problem, line: Order, label: Ints) -> Problem:
         unit=fine.unit,
         rules=fine.rules,
         slices=fine.slices,
-        cuts=fine.cuts,
-        cut_parameters=fine.cut_parameters,
     )
     return Problem(graph, problem.cluster, problem.objective, problem.rules)
 
 
-def _ops(problem: Problem, line: Order, label: Ints) -> tuple[Op, ...]:
+def _ops(problem: Problem, label: Ints) -> tuple[Op, ...]:
     runs = int(label.max()) + 1
     seconds, persistent = np.zeros((runs, problem.d)), np.zeros(runs, np.int64)
+    workspace = np.zeros(runs, np.int64)
     # An op that may not run on a device has no seconds there.
     allowed = problem.runnable[problem.unit]
     np.add.at(seconds, label, np.where(allowed, problem.seconds, np.inf))
     np.add.at(persistent, label, problem.persistent)
-    workspace, unit = _workspace(problem, line, label), _units(problem, label)
-    begins = np.flatnonzero(np.diff(label[line], prepend=-1))
-    first = [problem.graph.ops[op] for op in line[begins].tolist()]
-    names = problem.cluster.names
+    np.maximum.at(workspace, label, problem.workspace)
+    unit, names = _units(problem, label), problem.cluster.names
+    rows = zip(
+        seconds.tolist(), persistent.tolist(), workspace.tolist(), unit.tolist(), strict=True
+    )
     return tuple(
         Op(
             str(run),
@@ -55,23 +59,26 @@ def _ops(problem: Problem, line: Order, label: Ints) -> tuple[Op, ...]:
             persistent=held,
             workspace=needed,
             group=str(group) if group >= 0 else None,
+        )
+        for run, (row, held, needed, group) in enumerate(rows)
+    )
+
+
+def _in_slices(problem: Problem, line: Order, label: Ints, runs: tuple[Op, ...]) -> tuple[Op, ...]:
+    """The runs with the fields of their first op, their module and their workspace."""
+    begins = np.flatnonzero(np.diff(label[line], prepend=-1))
+    first = [problem.graph.ops[op] for op in line[begins].tolist()]
+    workspace, modules = _workspace(problem, line, label).tolist(), _modules(problem, line, label)
+    return tuple(
+        structs.replace(
+            run,
+            workspace=needed,
             module=module,
             phase=op.phase,
             slice=op.slice,
             replica=op.replica,
-            part=op.part,
         )
-        for run, (op, row, held, needed, group, module) in enumerate(
-            zip(
-                first,
-                seconds.tolist(),
-                persistent.tolist(),
-                workspace.tolist(),
-                unit.tolist(),
-                _modules(problem, line, label),
-                strict=True,
-            )
-        )
+        for run, op, needed, module in zip(runs, first, workspace, modules, strict=True)
     )
 
 
