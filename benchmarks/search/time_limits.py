@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.lib import child
+from benchmarks.lib.large_graphs import CLUSTER, SHAPES, write
 from benchmarks.lib.record import Row, Target, record
-from benchmarks.search.large_graphs import CLUSTER, SHAPES, write
 
 LIMIT_WANTED = 1.05
 """Seconds of planning, as a fraction of the time limit."""

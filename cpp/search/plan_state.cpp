@@ -50,7 +50,7 @@ void PlanState::restart(const int32_t* placement, const int32_t* order,
     blocking_timer_ = std::make_unique<sim::BlockingTimer>(problem_, plan_, early_);
   else if (!problem_.atomic && goal_ == Goal::time)
     timer_ = std::make_unique<sim::IncrementalTimer>(problem_, plan_, estimate_bytes_);
-  first_effect_ = 0;
+  effect_ = {0, problem_.n};
   unchecked_ = 0;
   fits_ = false;
   accept(evaluate(never));
@@ -61,7 +61,7 @@ void PlanState::apply(const Change& change) {
   if (change.from >= 0) plan_.reorder(change.from, change.to);
   if (change.sent.transfer.tensor >= 0) early_.move(change.sent.transfer, change.sent.to);
   if (blocking_timer_) tell_timer(change);
-  if (timer_) find_first_effect(change);
+  if (timer_) find_effect(change);
 }
 
 void PlanState::tell_timer(const Change& change) {
@@ -71,12 +71,11 @@ void PlanState::tell_timer(const Change& change) {
   if (change.sent.transfer.tensor >= 0) blocking_timer_->transfer_moved(change.sent.transfer);
 }
 
-void PlanState::find_first_effect(const Change& change) {
-  first_effect_ = problem_.n;
-  for (const auto& moved : change.units)
-    first_effect_ = std::min(first_effect_, plan_.first_effect_of_place(moved.unit));
-  if (change.from >= 0)
-    first_effect_ = std::min(first_effect_, plan_.first_effect_of_reorder(change.from, change.to));
+void PlanState::find_effect(const Change& change) {
+  effect_ = {problem_.n, -1};
+  const bool uses = problem_.blocking || estimate_bytes_;
+  for (const auto& moved : change.units) plan_.include_place(moved.unit, uses, effect_);
+  if (change.from >= 0) plan_.include_reorder(change.from, change.to, effect_);
 }
 
 void PlanState::undo(const Change& change) {
@@ -95,7 +94,7 @@ double PlanState::evaluate(double limit) {
     simulate();
     return evaluate_peaks();
   }
-  const double makespan = timer_->time(first_effect_, limit, fits_);
+  const double makespan = timer_->time(effect_, limit, fits_);
   memory_checked_ = makespan < never && !never_overflows_ && !fits_;
   candidate_fits_ = true;
   if (!memory_checked_) return makespan;

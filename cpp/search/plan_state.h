@@ -62,7 +62,7 @@ class PlanState {
 
  private:
   void tell_timer(const Change& change);
-  void find_first_effect(const Change& change);
+  void find_effect(const Change& change);
   double evaluate_atomic();
   double evaluate_peaks();
   double evaluate_shortfall();
@@ -83,7 +83,7 @@ class PlanState {
   std::unique_ptr<sim::IncrementalTimer> timer_;        // the goal of time
   std::unique_ptr<sim::BlockingTimer> blocking_timer_;  // in its place where it can be
   std::unique_ptr<sim::Simulator> simulator_;           // other goals, and whether a plan fits
-  int first_effect_ = 0;                                // position, of the change applied last
+  sim::Effect effect_{0, 0};                            // of the change applied last
   std::vector<float> priority_;
   std::vector<int64_t> peak_, bytes_, workspace_;
   bool peaks_known_ = false;

@@ -24,6 +24,7 @@ IncrementalTimer::IncrementalTimer(const Problem& problem, const OrderedPlacemen
                                    bool count_bytes)
     : problem_(problem),
       plan_(plan),
+      seconds_(problem),
       tail_(problem.n),
       least_(problem.n),
       count_bytes_(count_bytes),
@@ -61,6 +62,12 @@ IncrementalTimer::IncrementalTimer(const Problem& problem, const OrderedPlacemen
   new_checkpoints_.resize(checkpoints_.size());
   committed_ = timed_ = {std::vector<double>(p.n), std::vector<double>(p.inputs.size())};
   next_there_.resize(p.inputs.size());
+  senders_.resize(p.channels);
+  for (int a = 0; a < p.d; ++a)
+    for (int b = 0; b < p.d; ++b)
+      if (a != b) senders_[p.channel[static_cast<size_t>(a) * p.d + b]].push_back(a);
+  for (int op = 0; op < p.n; ++op)
+    reader_.insert(reader_.end(), p.input_start[op + 1] - p.input_start[op], op);
 }
 
 void IncrementalTimer::restore(int checkpoint) {
@@ -76,9 +83,33 @@ void IncrementalTimer::save(int checkpoint) {
   std::copy_n(state_.begin(), width_, new_checkpoints_.begin() + checkpoint * width_);
 }
 
-double IncrementalTimer::time(int first, double limit, bool within_memory) {
+// Times and memory of all later ops depend on these alone; work left may differ by rounding.
+bool IncrementalTimer::as_committed(int position) const {
+  const double* before = checkpoints_.data() + position / stride_ * width_;
+  const double* behind_work = before + times_ + 2;
+  return before[times_] == state_[times_] &&
+         std::equal(before, before + problem_.d, state_.begin()) &&
+         channels_as(before + problem_.d) &&
+         std::equal(behind_work, before + width_, state_.begin() + (behind_work - before)) &&
+         (!count_bytes_ || held_ == committed_held_);
+}
+
+// A channel that is free before any of its senders is delays nothing, whenever it became free.
+bool IncrementalTimer::channels_as(const double* before) const {
+  for (int channel = 0; channel < problem_.channels; ++channel) {
+    const double now = state_[problem_.d + channel];
+    if (now == before[channel]) continue;
+    double least = never;
+    for (const int sender : senders_[channel]) least = std::min(least, state_[sender]);
+    if (std::max(now, before[channel]) > least) return false;
+  }
+  return true;
+}
+
+double IncrementalTimer::time(Effect effect, double limit, bool within_memory) {
   const auto& p = problem_;
-  first_ = first / stride_ * stride_;
+  first_ = effect.first / stride_ * stride_;
+  last_arrival_ = effect.last;
   ++evaluation_;
   restore(first_ / stride_);
   arrived_.clear();
@@ -90,6 +121,11 @@ double IncrementalTimer::time(int first, double limit, bool within_memory) {
   const double room = limit * p.d;
   for (int i = first_; i < p.n; ++i) {
     if (i % stride_ == 0) {
+      if (i > last_arrival_ && as_committed(i)) {
+        end_ = i;
+        makespan = committed_makespan_;
+        return makespan > limit ? never : makespan;
+      }
       save(i / stride_);
       double busy = work_left;
       for (int device = 0; device < p.d; ++device) busy += state_[device];
@@ -100,13 +136,14 @@ double IncrementalTimer::time(int first, double limit, bool within_memory) {
     const double start = start_of(op, device);
     if (start + tail_[op] > limit) return never;
     timed_.start[op] = start;
-    const double finish = start + p.op_seconds(op, device);
+    const double finish = start + seconds_.of(op, device);
     state_[device] = finish;
     work_left -= least_[op];
     makespan = std::max(makespan, finish);
     send_outputs(op, device, finish);
     if (count_bytes_ && !count(op, device, within_memory)) return never;
   }
+  end_ = p.n;
   return makespan > limit ? never : makespan;
 }
 
@@ -190,11 +227,16 @@ void IncrementalTimer::send_outputs(int op, int device, double now) {
       free = begin + seconds;
     }
     if (count_bytes_) live_[send.target] += static_cast<double>(p.size[send.tensor]);
-    for (int input = send.input; input >= 0; input = next_there_[input]) {
-      timed_.arrival[input] = begin + seconds;
-      arrived_.push_back(input);
-    }
+    for (int input = send.input; input >= 0; input = next_there_[input])
+      arrive(input, begin + seconds);
   }
+}
+
+void IncrementalTimer::arrive(int input, double time) {
+  timed_.arrival[input] = time;
+  arrived_.push_back(input);
+  if (time != committed_.arrival[input])
+    last_arrival_ = std::max(last_arrival_, plan_.position(reader_[input]));
 }
 
 void IncrementalTimer::hold_persistent() {
@@ -237,14 +279,18 @@ void IncrementalTimer::calibrate(const std::vector<int64_t>& peak) {
 }
 
 void IncrementalTimer::commit() {
-  if (count_bytes_) std::copy_n(peak_, problem_.d, committed_peak_.begin());
   for (const int input : arrived_) committed_.arrival[input] = timed_.arrival[input];
-  for (int i = first_; i < problem_.n; ++i) {
+  for (int i = first_; i < end_; ++i) {
     const int op = plan_.order()[i];
     committed_.start[op] = timed_.start[op];
   }
-  const size_t from = first_ / stride_ * width_;
-  std::copy(new_checkpoints_.begin() + from, new_checkpoints_.end(), checkpoints_.begin() + from);
+  const auto from = static_cast<int64_t>(first_ / stride_ * width_);
+  const auto to = static_cast<int64_t>((end_ + stride_ - 1) / stride_ * width_);
+  std::copy(new_checkpoints_.begin() + from, new_checkpoints_.begin() + to,
+            checkpoints_.begin() + from);
+  committed_makespan_ = state_[times_];
+  committed_held_ = held_;
+  if (count_bytes_ && end_ == problem_.n) std::copy_n(peak_, problem_.d, committed_peak_.begin());
 }
 
 }  // namespace situate::sim

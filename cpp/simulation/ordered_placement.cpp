@@ -28,29 +28,36 @@ void OrderedPlacement::reorder(int from, int to) {
 }
 
 // Producers of the unit's inputs send to another device now, and other transfers of theirs may
-// leave sooner or later; blocking transfers take place only just before their consumer.
-int OrderedPlacement::first_effect_of_place(int unit) const {
+// leave sooner or later; blocking transfers take place only just before their consumer. Consumers
+// of its outputs wait for other transfers, and those of its inputs may use them first or last now.
+void OrderedPlacement::include_place(int unit, bool uses, Effect& effect) const {
   const Problem& p = problem();
-  int first = p.n;
   for (const int op : p.members_of(unit)) {
-    first = std::min(first, position_[op]);
-    for (const int tensor : p.inputs_of(op))
-      if (!p.blocking || p.signal[tensor]) first = std::min(first, position_[p.producer[tensor]]);
+    effect.include(position_[op]);
+    for (const int tensor : p.outputs_of(op)) include_consumers(tensor, effect);
+    for (const int tensor : p.inputs_of(op)) {
+      if (uses) include_consumers(tensor, effect);
+      if (!p.blocking || p.signal[tensor]) effect.include(position_[p.producer[tensor]]);
+    }
   }
-  return first;
+}
+
+void OrderedPlacement::include_consumers(int tensor, Effect& effect) const {
+  for (const int consumer : problem().consumers_of(tensor))
+    effect.last = std::max(effect.last, position_[consumer]);
 }
 
 // A producer with several transfers sends first what is used first, so its transfers may swap.
-int OrderedPlacement::first_effect_of_reorder(int from, int to) const {
+void OrderedPlacement::include_reorder(int from, int to, Effect& effect) const {
   const Problem& p = problem();
   const int op = order_[to];
-  int first = std::min(from, to);
-  if (p.blocking) return first;
+  effect.include(from);
+  effect.include(to);
+  if (p.blocking) return;
   for (const int tensor : p.inputs_of(op)) {
     const int producer = p.producer[tensor];
-    if (device()[producer] != device()[op]) first = std::min(first, position_[producer]);
+    if (device()[producer] != device()[op]) effect.include(position_[producer]);
   }
-  return first;
 }
 
 }  // namespace situate::sim

@@ -1,6 +1,7 @@
 // A placement with a topological order of all ops: what the serial decoder makes a schedule of.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -8,6 +9,16 @@
 #include "simulation/placement.h"
 
 namespace situate::sim {
+
+// Positions of an order between which a change may alter anything but times.
+struct Effect {
+  int first, last;
+
+  void include(int position) {
+    first = std::min(first, position);
+    last = std::max(last, position);
+  }
+};
 
 class OrderedPlacement {
  public:
@@ -18,10 +29,11 @@ class OrderedPlacement {
   // Moves the op at position `from` of the order to position `to`; those between close up.
   void reorder(int from, int to);
 
-  // The first position of the order at which the schedule may differ after a unit has changed its
-  // device, or after the op at one position went to the other.
-  int first_effect_of_place(int unit) const;
-  int first_effect_of_reorder(int from, int to) const;
+  // Includes the positions that a unit affects which has changed its device, or an op that went
+  // from one position to the other; with `uses` those where a tensor is used first or last on a
+  // device.
+  void include_place(int unit, bool uses, Effect& effect) const;
+  void include_reorder(int from, int to, Effect& effect) const;
 
   const Problem& problem() const { return placement_.problem(); }
   const Placement& placement() const { return placement_; }
@@ -30,6 +42,8 @@ class OrderedPlacement {
   int position(int op) const { return position_[op]; }
 
  private:
+  void include_consumers(int tensor, Effect& effect) const;
+
   Placement placement_;
   std::vector<int32_t> order_, position_;
 };

@@ -19,6 +19,7 @@ from situate.solvers.heuristics.list_rules import heft
 from situate.solvers.search import Search
 from tests.solvers.auto.coarse.unrolled import unrolled
 from tests.solvers.families import apart, devices
+from tests.solvers.slice_pipelines.uniform import uniform
 
 coarse = import_module("situate.solvers.auto.coarse")
 
@@ -56,8 +57,9 @@ def test_a_coarse_plan_is_better_than_one_device() -> None:
             unrolled(16, 8), graph=replace(unrolled(16, 8).graph, cuts=parse_cuts(["features=2"]))
         ),
         Problem(apart(500, persistent=1, group="all"), devices(1.0, 1.0)),
+        uniform(2, 20, chunks=8),
     ],
-    ids=["few ops", "memory", "blocking", "parts", "runs of one op"],
+    ids=["few ops", "memory", "blocking", "parts", "runs of one op", "few ops of slices"],
 )
 def test_other_graphs_are_planned_op_by_op(problem: Problem) -> None:
     search = Search(problem, budget=Budget(evaluation_limit=400), threads=1)
@@ -65,6 +67,22 @@ def test_other_graphs_are_planned_op_by_op(problem: Problem) -> None:
     before = search.budget.evaluations
     plan_coarse(search, heft, shorten)
     assert search.budget.evaluations == before
+
+
+# A step of slices.
+def test_a_step_of_slices_is_planned_as_segments_of_its_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(coarse, "MIN_OPS_OF_SLICES", 400)
+    monkeypatch.setattr(coarse, "MIN_RATIO", 1)
+    monkeypatch.setattr(coarse, "MAX_SEGMENTS", 2)
+    problem = uniform(2, 20, chunks=8)
+    search = Search(problem, budget=Budget(evaluation_limit=2000), threads=1)
+    single(search)
+    plan_coarse(search, heft, shorten)
+    search.incumbent.schedule.verify(problem)
+    assert len(np.unique(search.incumbent.placement)) == 2
+    assert search.incumbent.value < 0.6 * problem.fastest.sum()
 
 
 def test_without_time_for_a_level_there_is_none() -> None:

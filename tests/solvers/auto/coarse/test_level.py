@@ -18,7 +18,7 @@ def test_a_fine_plan_keeps_its_devices_on_a_level_made_for_it() -> None:
     placement = generator.integers(problem.d, size=problem.units)[problem.unit].astype(np.int32)
     search = Search(problem, budget=Budget(evaluation_limit=100), threads=1)
     plan = search.offer(placement, np.array(problem.graph.order, np.int32))
-    level = Level(problem, 40, placement)
+    level = Level.of_neighbours(problem, 40, placement)
     coarse = level.problem()
     above = Search(coarse, budget=Budget(evaluation_limit=100), threads=1)
     carried = above.offer(*level.coarse_plan(plan))
@@ -29,7 +29,7 @@ def test_a_fine_plan_keeps_its_devices_on_a_level_made_for_it() -> None:
 
 def test_a_coarse_plan_becomes_a_feasible_fine_plan() -> None:
     problem = unrolled()
-    level = Level(problem, 30)
+    level = Level.of_neighbours(problem, 30)
     coarse = level.problem()
     assert coarse.n == level.runs < problem.n
     above = Search(coarse, budget=Budget(evaluation_limit=100), threads=1)

@@ -23,8 +23,10 @@ from situate.simulation.simulator import Simulator
 from situate.simulation.transfer_order import TransferOrder
 from situate.solvers import solve
 from situate.solvers.auto.improve.blocks import Blocks
+from situate.solvers.evaluate import evaluate
 from tests.oracle.problems import random_decision, random_problem
 from tests.solvers.families import chain, devices, fork
+from tests.solvers.families import graph as small_graph
 
 
 @pytest.mark.parametrize("goal", ["time", "memory", "shortfall"])
@@ -48,6 +50,34 @@ def test_the_core_knows_the_cost_of_its_best_plan(chunk: int, goal: str) -> None
             _check_cost(problem, goal, *annealers.best(0))
             annealers.restart(0, second.placement, order)
             _check_cost(problem, goal, *annealers.best(0))
+
+
+@pytest.mark.parametrize(
+    ("transfers", "rules"),
+    [("overlapped", "situate"), ("blocking", "situate"), ("overlapped", "doppler")],
+)
+@pytest.mark.parametrize("room", [0.7, 10.0], ids=["tight", "ample"])
+@pytest.mark.parametrize("seed", range(4))
+def test_moves_that_affect_few_of_many_ops_are_timed_to_the_last_bit(
+    seed: int, room: float, transfers: str, rules: str
+) -> None:
+    """Timing stops where all devices are as before, so a plan is the sum of many parts."""
+    draw = np.random.default_rng(seed)
+    edges = {(i, i + int(reach)) for i in range(600) for reach in (6, draw.integers(1, 150))}
+    graph = small_graph(
+        600, sorted(e for e in edges if e[1] < 600), 50, list(draw.uniform(0.1, 1, 600))
+    )
+    alone = evaluate(Problem(graph, devices(1)), {op.name: "d0" for op in graph.ops})
+    memory = int(room * alone.peak_memory["d0"])
+    cluster = devices(1, 1, 1, 1, memory=memory, transfers=transfers, bandwidth=1000.0)
+    problem = Problem(graph, cluster, "time", rules)
+    order = np.array(graph.order, np.int32)
+    start = draw.integers(4, size=600).astype(np.int32)
+    core = Simulator(problem).core
+    annealers = _core.search.make_annealers(core, "time", seed, 1, start, order)
+    for temperature in (1.0, 0.1, 0.0):
+        annealers.run(temperature, 1000, math.inf, 1)
+        _check_cost(problem, "time", *annealers.best(0))
 
 
 def test_the_core_tells_what_empties_another_device_than_the_fullest() -> None:

@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 import numpy as np
+from msgspec import structs
 
-from situate.data.arrays import Ints
+from situate.data.arrays import Ints, Order
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
-from situate.data.topology import edge_producers, edge_tensors
+from situate.data.topology import edge_producers, edge_tensors, places
 from situate.solvers.auto.coarse.runs import in_shared_units
 
 
-def contracted(problem: Problem, label: Ints) -> Problem:
-    """The problem in which each run of ops (n,) is one op.
+def contracted(problem: Problem, line: Order, label: Ints) -> Problem:
+    """The problem in which each run of ops is one op.
 
     An op takes the seconds and holds the bytes of its run. Tensors that go from one run to the same
-    others are one tensor. Tensors within a run take no memory.
+    others are one tensor. Tensors within a run take no memory. In a step of slices they are
+    workspace, and runs also have the module, the phase and the slice of their ops.
+
+    Args:
+        line: (n,) a topological order.
+        label: (n,) the run of each op, contiguous on the line and numbered along it.
     """
+    fine = problem.graph
     ops, tensors = _ops(problem, label), _tensors(problem, label)
+    if fine.slices is not None:
+        ops = _in_slices(problem, line, label, ops)
     graph = Graph(
-        f"{problem.graph.name} in {len(ops)} runs",
+        f"{fine.name} in {len(ops)} runs",
         ops,
         tensors,
         control=_control(problem, label),
-        unit=problem.graph.unit,
-        rules=problem.graph.rules,
+        unit=fine.unit,
+        rules=fine.rules,
+        slices=fine.slices,
     )
     return Problem(graph, problem.cluster, problem.objective, problem.rules)
 
@@ -38,10 +48,7 @@ def _ops(problem: Problem, label: Ints) -> tuple[Op, ...]:
     np.add.at(seconds, label, np.where(allowed, problem.seconds, np.inf))
     np.add.at(persistent, label, problem.persistent)
     np.maximum.at(workspace, label, problem.workspace)
-    unit = np.full(runs, -1)
-    shared = in_shared_units(problem)
-    unit[label[shared]] = problem.unit[shared]
-    names = problem.cluster.names
+    unit, names = _units(problem, label), problem.cluster.names
     rows = zip(
         seconds.tolist(), persistent.tolist(), workspace.tolist(), unit.tolist(), strict=True
     )
@@ -55,6 +62,68 @@ def _ops(problem: Problem, label: Ints) -> tuple[Op, ...]:
         )
         for run, (row, held, needed, group) in enumerate(rows)
     )
+
+
+def _in_slices(problem: Problem, line: Order, label: Ints, runs: tuple[Op, ...]) -> tuple[Op, ...]:
+    """The runs with the fields of their first op, their module and their workspace."""
+    begins = np.flatnonzero(np.diff(label[line], prepend=-1))
+    first = [problem.graph.ops[op] for op in line[begins].tolist()]
+    workspace, modules = _workspace(problem, line, label).tolist(), _modules(problem, line, label)
+    return tuple(
+        structs.replace(
+            run,
+            workspace=needed,
+            module=module,
+            phase=op.phase,
+            slice=op.slice,
+            replica=op.replica,
+        )
+        for run, op, needed, module in zip(runs, first, workspace, modules, strict=True)
+    )
+
+
+def _workspace(problem: Problem, line: Order, label: Ints) -> Ints:
+    """(runs,) bytes that a run needs beside its inputs and outputs, if its ops follow the line."""
+    place, tensor = places(line), edge_tensors(problem)
+    begin = place[problem.producer]
+    end = begin.copy()
+    np.maximum.at(end, tensor, place[problem.consumers])
+    across = problem.output.astype(bool) | problem.resident.astype(bool)
+    across[tensor[label[problem.consumers] != label[edge_producers(problem)]]] = True
+    size, change = np.where(across, 0, problem.size), np.zeros(problem.n + 1, np.int64)
+    np.add.at(change, begin, size)
+    np.subtract.at(change, end + 1, size)
+    in_use = np.cumsum(change)[:-1] + problem.workspace[line]
+    return np.maximum.reduceat(in_use, np.flatnonzero(np.diff(label[line], prepend=-1)))
+
+
+def _units(problem: Problem, label: Ints) -> Ints:
+    """(runs,) a number for all runs that share a device; -1 for runs that share it with none."""
+    runs = int(label.max()) + 1
+    shared = in_shared_units(problem)
+    unit, before = np.arange(runs), np.full(runs, -1)
+    run, of_op = label[shared], problem.unit[shared]
+    while not np.array_equal(unit, before):
+        before, least = unit.copy(), np.full(problem.units, runs)
+        np.minimum.at(least, of_op, unit[run])
+        np.minimum.at(unit, run, least[of_op])
+    return np.where(np.bincount(unit, minlength=runs)[unit] > 1, unit, -1)
+
+
+def _modules(problem: Problem, line: Order, label: Ints) -> list[str]:
+    """The innermost module of all ops of each run."""
+    paths: dict[int, list[str]] = {}
+    for op, run in zip(line.tolist(), label[line].tolist(), strict=True):
+        parts = problem.graph.ops[op].module.split(".")
+        path = paths.setdefault(run, parts)
+        if path != parts:
+            paths[run] = _common_path(path, parts)
+    return [".".join(path) for path in paths.values()]
+
+
+def _common_path(path: list[str], other: list[str]) -> list[str]:
+    pairs = enumerate(zip(path, other, strict=False))
+    return path[: next((at for at, (a, b) in pairs if a != b), min(len(path), len(other)))]
 
 
 def _tensors(problem: Problem, label: Ints) -> tuple[Tensor, ...]:

@@ -57,6 +57,23 @@ def run_labels(problem: Problem, line: Order, count: int, kind: Ints) -> Ints:
     return label
 
 
+def contiguous_runs(line: Order, keys: Ints) -> Ints:
+    """(n,) the run of each op: neighbours on the line with equal keys (k, n) share one."""
+    ordered = keys[:, line]
+    begins = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
+    run = np.empty(len(line), np.int64)
+    run[line] = np.append(0, np.cumsum(begins))
+    return run
+
+
+def device_sets(problem: Problem) -> Ints:
+    """(n,) a number for each set of devices that ops may run on."""
+    if problem.runnable.all():
+        return np.zeros(problem.n, np.int64)
+    _, number = np.unique(problem.runnable, axis=0, return_inverse=True)
+    return np.asarray(number.reshape(-1)[problem.unit])
+
+
 class _Merging:
     """Runs of a line, all of one op at first.
 
