@@ -156,6 +156,14 @@ def test_the_choice_has_a_bound_over_all_cuts() -> None:
     assert simple <= choice.least <= solve(choice.problem, evaluations=200).value
 
 
+def test_modules_that_run_again_have_no_letters() -> None:
+    """Letters number the ops of the step in which every module runs once."""
+    step = trace_step(decoder, "adam", "step")
+    assert CutStep.of(step, lambda graph: Problem(graph, devices(2))).letters() is not None
+    again = CutStep.of(step, lambda graph: Problem(graph, devices(2)), ["layers.0"])
+    assert again.letters() is None
+
+
 def test_modules_that_run_again_have_a_bound_without_exchanges() -> None:
     step, machine, again = trace_step(decoder, "adam", "step"), devices(2), ["layers.0"]
     choice = choose_cuts(CutStep.of(step, lambda graph: Problem(graph, machine), again))

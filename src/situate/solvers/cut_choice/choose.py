@@ -98,7 +98,8 @@ class CutStep:
             lambda cuts: problem_of(step.graph(recompute, cuts)),
             step.units,
             shorter,
-            lambda: step.letters,
+            # Modules that run again have ops of which the letters know nothing.
+            lambda: None if recompute else step.letters,
         )
 
 
@@ -154,8 +155,7 @@ def _least(step: CutStep, trial: _Trial, whole: Problem) -> float:
     is the only one."""
     most_parts = len(accelerators(whole))
     simple = least_in_any_cut(whole, most_parts)
-    # Modules that run again have ops of which the letters know nothing.
-    letters = step.letters() if is_bounded(whole) and not whole.graph.recompute else None
+    letters = step.letters() if is_bounded(whole) else None
     if letters is None:
         return simple
     means: Sequence[Mean] = MEANS
