@@ -11,7 +11,7 @@
 #include "bindings/bindings.h"
 #include "bindings/interruption.h"
 #include "problem/check.h"
-#include "sharding/dominance.h"
+#include "sharding/pruning.h"
 #include "sharding/solver.h"
 #include "sharding/stage_division.h"
 
@@ -63,12 +63,13 @@ struct ShardingArrays {
   }
 };
 
-Numpy<uint8_t> undominated(const ShardingArrays& arrays) {
+Numpy<uint8_t> needed(const ShardingArrays& arrays) {
   arrays.check_arrays();
-  std::vector<uint8_t> keep;
+  std::vector<uint8_t> keep(arrays.cost.size(), 1);
   {
     nb::gil_scoped_release released;
-    keep = sharding::undominated(sharding::Instance(arrays.arrays()));
+    // Where nothing fits, nothing is taken away: the search then shows it.
+    if (!sharding::prune(sharding::Instance(arrays.arrays()), keep)) keep.assign(keep.size(), 1);
   }
   const size_t count = keep.size();
   return to_numpy(std::move(keep), {count});
@@ -248,11 +249,11 @@ limit: bytes in memory at any time.)")
                     Array<int64_t, 1>, Array<double, 1>, int64_t>(),
            nb::kw_only(), "first"_a, "cost"_a, "part"_a, "begin"_a, "end"_a, "usage"_a, "source"_a,
            "target"_a, "table"_a, "pair_cost"_a, "limit"_a);
-  module.def("undominated", &undominated, "arrays"_a,
+  module.def("needed", &needed, "arrays"_a,
              R"((s,) 1 for strategies to keep, 0 for the others.
 
-Another strategy of the same op costs no more than a 0, whatever the neighbours choose, and uses
-no more memory at any time.)");
+A 0 stands in no plan within the limit, or another strategy of the same op costs no more, whatever
+the neighbours choose, and uses no more memory at any time.)");
   nb::class_<sharding::Solver>(module, "ShardingSolver",
                                "Rounds of lower bounds and search, side by side.")
       .def(

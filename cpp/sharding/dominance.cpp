@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
-#include <utility>
 
 namespace situate::sharding {
 
@@ -11,15 +10,15 @@ namespace {
 
 class Dominance {
  public:
-  explicit Dominance(const Instance& instance)
+  Dominance(const Instance& instance, std::vector<uint8_t>& keep)
       : instance_(instance),
-        keep_(instance.first(instance.ops()), 1),
+        keep_(keep),
         waits_(instance.ops(), 1),
         pending_(instance.ops()) {
     std::iota(pending_.begin(), pending_.end(), 0);
   }
 
-  std::vector<uint8_t> run() {
+  void run() {
     for (size_t next = 0; next < pending_.size(); ++next) {
       const int op = pending_[next];
       waits_[op] = 0;
@@ -27,7 +26,6 @@ class Dominance {
       wait(op);
       for (const Neighbour& n : instance_.neighbours(op)) wait(n.op);
     }
-    return std::move(keep_);
   }
 
  private:
@@ -72,12 +70,15 @@ class Dominance {
   }
 
   const Instance& instance_;
-  std::vector<uint8_t> keep_, waits_;
+  std::vector<uint8_t>& keep_;
+  std::vector<uint8_t> waits_;
   std::vector<int> pending_;
 };
 
 }  // namespace
 
-std::vector<uint8_t> undominated(const Instance& instance) { return Dominance(instance).run(); }
+void drop_dominated(const Instance& instance, std::vector<uint8_t>& keep) {
+  Dominance(instance, keep).run();
+}
 
 }  // namespace situate::sharding

@@ -88,12 +88,12 @@ class ShardingArrays:
 
     def __init__(self, *, first: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], part: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], end: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], usage: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], source: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], target: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], table: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], pair_cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], limit: int) -> None: ...
 
-def undominated(arrays: ShardingArrays) -> NDArray[numpy.uint8]:
+def needed(arrays: ShardingArrays) -> NDArray[numpy.uint8]:
     """
     (s,) 1 for strategies to keep, 0 for the others.
 
-    Another strategy of the same op costs no more than a 0, whatever the neighbours choose, and uses
-    no more memory at any time.
+    A 0 stands in no plan within the limit, or another strategy of the same op costs no more, whatever
+    the neighbours choose, and uses no more memory at any time.
     """
 
 class ShardingSolver:

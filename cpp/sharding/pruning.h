@@ -1,0 +1,19 @@
+// Strategies that no best plan needs, because no plan within the limit has them, or because another
+// one dominates them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sharding/instance.h"
+
+namespace situate::sharding {
+
+// Takes from `keep`, which has a number for each strategy over all ops, strategies
+// - that exceed the limit beside the least memory of all other ops,
+// - that stand with no strategy of some neighbour (arc consistency),
+// - that another one dominates.
+// False if an op has no strategy left: then no plan within the limit has only those in `keep`.
+bool prune(const Instance& instance, std::vector<uint8_t>& keep);
+
+}  // namespace situate::sharding
