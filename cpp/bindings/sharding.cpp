@@ -77,7 +77,7 @@ Numpy<uint8_t> needed(const ShardingArrays& arrays) {
 
 void run_round(sharding::Solver& solver, bool two_threads) {
   nb::gil_scoped_release released;
-  solver.round(two_threads);
+  solver.round(two_threads, [] { return false; });
 }
 
 Numpy<int> strategies_of(const sharding::Solver& solver) {

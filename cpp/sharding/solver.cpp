@@ -18,6 +18,9 @@ constexpr int kSweeps = 8;
 // Rounds that polish one start, before the next is tried.
 constexpr int kPolish = 3;
 
+// Relative error of sums of costs.
+constexpr double kError = 1e-9;
+
 std::vector<int> least_usage(const Instance& instance) {
   std::vector<int> chosen(instance.ops());
   for (int i = 0; i < instance.ops(); ++i) {
@@ -33,7 +36,7 @@ std::vector<int> least_usage(const Instance& instance) {
 
 Solver::Solver(const Arrays& arrays, uint64_t seed)
     : instance_(arrays),
-      messages_(instance_, seed),
+      relaxation_(instance_, seed),
       search_(instance_, least_usage(instance_), seed),
       best_(search_.chosen()),
       value_(search_.value()),
@@ -50,12 +53,24 @@ void Solver::offer(const std::vector<int>& chosen, double value, int64_t excess)
 
 // What the bound is compared with in the length of a step.
 double Solver::upper() const {
-  const double bound = std::abs(messages_.best_bound());
+  const double bound = std::abs(relaxation_.bound());
   return excess_ == 0 ? std::min(value_, 1.5 * bound) : 1.2 * bound;
 }
 
-void Solver::decode(Decoding& best) {
-  const auto& chosen = messages_.chosen();
+// Costs are whole numbers: a better plan costs one less, but for the error of sums.
+double Solver::cutoff() const {
+  if (excess_ > 0 || value_ >= kForbidden) return std::numeric_limits<double>::infinity();
+  return value_ - 1 + std::max(kError, kError * std::abs(value_));
+}
+
+double Solver::bound() const {
+  const double relaxed = relaxation_.bound();
+  const double bound = branching_ ? std::max(relaxed, branching_->bound()) : relaxed;
+  // Parts without a better plan are left out of the bounds.
+  return excess_ == 0 ? std::min(bound, value_) : bound;
+}
+
+void Solver::decode(const std::vector<int>& chosen, Decoding& best) const {
   Loads loads(instance_.times());
   for (int i = 0; i < instance_.ops(); ++i)
     for (const Part& part : instance_.parts(i))
@@ -66,13 +81,22 @@ void Solver::decode(Decoding& best) {
   if (rank < best.rank) best = {chosen, value, rank, excess};
 }
 
-void Solver::ascend() {
+void Solver::ascend(const Branching::Stopped& stopped) {
   Decoding best;
   best.rank = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < kPasses; ++i) {
-    messages_.pass();
-    decode(best);
-    if (rounds_ * kPasses + i >= kFree) messages_.step(upper());
+  const double cutoff = this->cutoff();
+  if (!branching_ && relaxation_.messages().standstills() > 0 && std::isfinite(cutoff)) {
+    const Instance& instance = relaxation_.instance();
+    branching_.emplace(instance_, relaxation_.record(std::vector<uint8_t>(instance.first(instance.ops()), 1)));
+  }
+  if (branching_) {
+    branching_->divide(cutoff, stopped);
+    if (!branching_->chosen().empty()) decode(branching_->chosen(), best);
+  }
+  for (int i = 0; i < kPasses && !(i > 0 && stopped()); ++i) {
+    relaxation_.pass(cutoff);
+    decode(relaxation_.chosen(), best);
+    if (rounds_ * kPasses + i >= kFree) relaxation_.step(upper());
   }
   decoding_ = std::move(best);
 }
@@ -81,18 +105,18 @@ void Solver::search() {
   search_.run(static_cast<int64_t>(kSweeps) * std::max(search_.choices(), 1000));
 }
 
-void Solver::round(bool two_threads) {
+void Solver::round(bool two_threads, const Branching::Stopped& stopped) {
   if (two_threads) {
-    std::thread other([this] { ascend(); });
+    std::thread other([&] { ascend(stopped); });
     search();
     other.join();
   } else {
-    ascend();
+    ascend(stopped);
     search();
   }
   offer(decoding_.chosen, decoding_.value, decoding_.excess);
   offer(search_.chosen(), search_.value(), search_.excess());
-  search_.set_prices(messages_.prices());
+  search_.set_prices(relaxation_.messages().prices());
   if (++rounds_ % kPolish == 0) {
     const bool again = rounds_ / kPolish % 3 == 0;
     search_.restart(again ? best_ : decoding_.chosen);

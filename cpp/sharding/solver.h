@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <vector>
 
+#include "sharding/branching.h"
 #include "sharding/forest_search.h"
 #include "sharding/instance.h"
-#include "sharding/messages.h"
+#include "sharding/relaxation.h"
 
 namespace situate::sharding {
 
@@ -15,12 +18,13 @@ class Solver {
  public:
   Solver(const Arrays& arrays, uint64_t seed);
 
-  void round(bool two_threads);
+  // `stopped` ends the round early.
+  void round(bool two_threads, const Branching::Stopped& stopped);
 
   const std::vector<int>& strategies() const { return best_; }
   double value() const { return value_; }
   int64_t excess() const { return excess_; }
-  double bound() const { return messages_.best_bound(); }
+  double bound() const;
 
  private:
   struct Decoding {
@@ -29,14 +33,16 @@ class Solver {
     int64_t excess = 0;
   };
 
-  void ascend();
+  void ascend(const Branching::Stopped& stopped);
   void search();
-  void decode(Decoding& best);
+  void decode(const std::vector<int>& chosen, Decoding& best) const;
   void offer(const std::vector<int>& chosen, double value, int64_t excess);
   double upper() const;
+  double cutoff() const;
 
   Instance instance_;
-  Messages messages_;
+  Relaxation relaxation_;
+  std::optional<Branching> branching_;
   ForestSearch search_;
   Decoding decoding_;
   std::vector<int> best_;
