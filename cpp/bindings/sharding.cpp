@@ -11,6 +11,7 @@
 #include "bindings/bindings.h"
 #include "bindings/interruption.h"
 #include "problem/check.h"
+#include "sharding/dominance.h"
 #include "sharding/pruning.h"
 #include "sharding/solver.h"
 #include "sharding/stage_division.h"
@@ -68,16 +69,27 @@ Numpy<uint8_t> needed(const ShardingArrays& arrays) {
   std::vector<uint8_t> keep(arrays.cost.size(), 1);
   {
     nb::gil_scoped_release released;
+    const sharding::Instance instance(arrays.arrays());
     // Where nothing fits, nothing is taken away: the search then shows it.
-    if (!sharding::prune(sharding::Instance(arrays.arrays()), keep)) keep.assign(keep.size(), 1);
+    if (!sharding::prune(instance, keep)) keep.assign(keep.size(), 1);
+    sharding::drop_dominated(instance, keep);
   }
   const size_t count = keep.size();
   return to_numpy(std::move(keep), {count});
 }
 
-void run_round(sharding::Solver& solver, bool two_threads) {
-  nb::gil_scoped_release released;
-  solver.round(two_threads, [] { return false; });
+void run_round(sharding::Solver& solver, bool two_threads, double seconds) {
+  Interruption interruption;
+  {
+    nb::gil_scoped_release released;
+    const auto begin = Clock::now();
+    solver.round(two_threads, [&] {
+      const auto now = Clock::now();
+      return interruption.heard(now) ||
+             std::chrono::duration<double>(now - begin).count() > seconds;
+    });
+  }
+  interruption.raise();
 }
 
 Numpy<int> strategies_of(const sharding::Solver& solver) {
@@ -264,8 +276,10 @@ the neighbours choose, and uses no more memory at any time.)");
             new (self) sharding::Solver(arrays.arrays(), seed);
           },
           "arrays"_a, nb::kw_only(), "seed"_a)
-      .def("round", &run_round, nb::kw_only(), "two_threads"_a,
-           "One round. Its result does not depend on the number of threads.")
+      .def("round", &run_round, nb::kw_only(), "two_threads"_a, "seconds"_a,
+           R"(One round, which ends early after so many seconds.
+
+Its result does not depend on the number of threads.)")
       .def("strategies", &strategies_of,
            "(n,) best strategies so far, each counted from its op's first.")
       .def_prop_ro("value", &sharding::Solver::value, "Their cost; forbidden ones count as 1e15.")

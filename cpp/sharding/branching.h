@@ -3,45 +3,42 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <optional>
-#include <utility>
+#include <memory>
 #include <vector>
 
 #include "sharding/relaxation.h"
+#include "sharding/stopped.h"
 
 namespace situate::sharding {
 
 class Branching {
  public:
-  using Stopped = std::function<bool()>;
   using Part = Relaxation::Record;
 
   // Of the plans in a part of an instance, which must outlive this.
   Branching(const Instance& whole, Part root);
 
-  // Divides the part of least bound in two. Of each, only plans that cost no more than the cutoff
-  // are kept. When stopped, the part stays as it was.
+  // Divides the part of least bound in two. Of each half, only plans that cost no more than the
+  // cutoff stay. If stopped, the part stays as it is.
   void divide(double cutoff, const Stopped& stopped);
 
-  // No plan has a lower cost, unless it is above the cutoffs so far; infinite if no part is left.
+  // No plan costs less, but for those above the cutoffs; infinite if no part is left.
   double bound() const;
   // Strategies that the last relaxation favours; none at first.
   const std::vector<int>& chosen() const { return chosen_; }
-  // Passes over ops, of the last division.
-  int passes() const { return passes_; }
+  // Numbers of tables that the passes of the last division read.
+  int64_t work() const { return work_; }
 
  private:
-  using Keep = std::vector<uint8_t>;
-  using Halves = std::pair<Keep, Keep>;
-
+  std::vector<std::unique_ptr<Relaxation>> best_halves(const Relaxation& part, double cutoff,
+                                                       const Stopped& stopped);
   bool ascend(Relaxation& part, int passes, double cutoff, const Stopped& stopped);
   void put(const Relaxation& part, double cutoff);
 
   const Instance& whole_;
   std::vector<Part> open_;  // a heap, the least bound first
   std::vector<int> chosen_;
-  int passes_ = 0;
+  int64_t work_ = 0;
 };
 
 }  // namespace situate::sharding

@@ -12,9 +12,9 @@ namespace situate::sharding {
 // Strategies of either half, over those of the relaxation's instance.
 using Halves = std::pair<std::vector<uint8_t>, std::vector<uint8_t>>;
 
-// Up to `most` ways, the most promising first. Where memory has a price, an op takes at most so
-// much or more of it; else the strategies of least reduced costs are apart from the others.
-// `gap` is what the bound lacks to the best plan.
+// Up to `most` ways. By memory, an op takes at most so much in one half, and more in the other. By
+// cost, the strategies of least reduced costs are apart from all others. `gap` is the difference of
+// the bound to the best plan.
 std::vector<Halves> halves(const Relaxation& relaxation, double gap, int most);
 
 }  // namespace situate::sharding

@@ -15,6 +15,10 @@ namespace {
 // Shares of the gap that a step of prices hopes to close. After the shortest, long ones come again:
 // messages have changed since.
 constexpr double kLongest = 0.2, kShortest = 1e-3;
+// The first share from a dual that is already near the best.
+constexpr double kNear = 0.01;
+// Passes without progress before steps are shortened, at first and near the best dual.
+constexpr int kPatience = 10, kLittle = 3;
 // Progress of the bound, as a share of it, below which passes take another order.
 constexpr double kProgress = 1e-4;
 
@@ -49,20 +53,26 @@ Messages::Messages(const Instance& instance, uint64_t seed)
       bound_(-std::numeric_limits<double>::infinity()),
       best_(bound_),
       best_before_(bound_),
-      scale_(kLongest) {
+      scale_(kLongest),
+      patience_(kPatience) {
   start_messages();
   std::iota(order_.begin(), order_.end(), 0);
   order_ops();
 }
 
-Messages::Messages(const Instance& instance, uint64_t seed, Dual dual) : Messages(instance, seed) {
-  message_ = std::move(dual.message);
+Messages::Messages(const Instance& instance, Dual dual) : Messages(instance, 0) {
+  message_ = best_message_ = std::move(dual.message);
   price_ = best_price_ = std::move(dual.price);
+  scale_ = kNear;
+  patience_ = kLittle;
 }
 
 Messages::Messages(const Instance& instance, const Messages& whole, std::span<const uint8_t> keep)
-    : Messages(instance, 0, whole.dual(keep)) {
+    : Messages(instance, 0) {
+  message_ = whole.gather(whole.message_, keep);
+  best_message_ = whole.gather(whole.best_message_, keep);
   price_ = whole.price_;
+  best_price_ = whole.best_price_;
   slope_ = whole.slope_;
   random_ = whole.random_;
   order_ = whole.order_;
@@ -72,18 +82,25 @@ Messages::Messages(const Instance& instance, const Messages& whole, std::span<co
   best_before_ = whole.best_before_;
   scale_ = whole.scale_;
   stalls_ = whole.stalls_;
+  patience_ = whole.patience_;
   standstills_ = whole.standstills_;
 }
 
 Dual Messages::dual(std::span<const uint8_t> keep) const {
-  Dual dual{{}, best_price_};
+  return {gather(best_message_, keep), best_price_};
+}
+
+// Of messages, the numbers for the strategies in `keep`.
+std::vector<double> Messages::gather(std::span<const double> messages,
+                                     std::span<const uint8_t> keep) const {
+  std::vector<double> numbers;
   for (int i = 0; i < instance_.ops(); ++i)
     for (size_t k = 0; k < instance_.neighbours(i).size(); ++k) {
-      const double* message = &message_[start_[instance_.row(i) + k]];
+      const double* message = &messages[start_[instance_.row(i) + k]];
       for (int x = 0; x < instance_.strategies(i); ++x)
-        if (keep[instance_.first(i) + x]) dual.message.push_back(message[x]);
+        if (keep[instance_.first(i) + x]) numbers.push_back(message[x]);
     }
-  return dual;
+  return numbers;
 }
 
 void Messages::start_messages() {
@@ -96,6 +113,7 @@ void Messages::start_messages() {
     }
   }
   message_.assign(total, 0);
+  best_message_ = message_;
 }
 
 // Messages may be stuck at a bound that they leave in another order. The first order, which is that
@@ -176,8 +194,9 @@ void Messages::pass(double cutoff) {
   if (bound_ > best_) {
     best_ = bound_;
     best_price_ = price_;
+    best_message_ = message_;
     stalls_ = 0;
-  } else if (++stalls_ > 10) {
+  } else if (++stalls_ > patience_) {
     shorten_steps();
   }
 }

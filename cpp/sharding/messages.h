@@ -20,8 +20,8 @@ struct Dual {
 class Messages {
  public:
   Messages(const Instance& instance, uint64_t seed);
-  // Begins at a dual of the instance.
-  Messages(const Instance& instance, uint64_t seed, Dual dual);
+  // Begins at a dual of the instance, which is near the best, with short steps.
+  Messages(const Instance& instance, Dual dual);
 
   // Goes on where those of an instance with more strategies are; `keep` has this one's.
   Messages(const Instance& instance, const Messages& whole, std::span<const uint8_t> keep);
@@ -45,11 +45,12 @@ class Messages {
   int64_t excluded() const { return excluded_; }
   // Times that steps of every length left the bound as it was.
   int standstills() const { return standstills_; }
-  // The messages now and the best prices, for the instance of the strategies in `keep`.
+  // Those of the best bound, for the instance of the strategies in `keep`.
   Dual dual(std::span<const uint8_t> keep) const;
 
  private:
   void start_messages();
+  std::vector<double> gather(std::span<const double> messages, std::span<const uint8_t> keep) const;
   void reduced(int op);
   double forward();
   double backward(double floor, double cutoff);
@@ -62,9 +63,10 @@ class Messages {
   void order_ops();
 
   const Instance& instance_;
-  // Message to the near end of each direction of an edge, from its far end.
+  // Message to the near end of each direction of an edge, from its far end, now and at the best
+  // bound.
   std::vector<int64_t> start_;
-  std::vector<double> message_;
+  std::vector<double> message_, best_message_;
   std::vector<double> price_, best_price_, sum_;  // by time; sums of prices before each time
   std::vector<double> slope_;  // by time, bytes above the limit in limits, averaged over passes
   std::vector<double> share_;
@@ -75,7 +77,7 @@ class Messages {
   random::SplitMix64 random_;
   std::vector<int> order_, place_;  // of the ops in a pass
   double bound_, best_, best_before_, scale_;
-  int stalls_ = 0, standstills_ = 0;
+  int patience_, stalls_ = 0, standstills_ = 0;
 };
 
 }  // namespace situate::sharding

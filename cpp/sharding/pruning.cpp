@@ -5,8 +5,6 @@
 #include <limits>
 #include <span>
 
-#include "sharding/dominance.h"
-
 namespace situate::sharding {
 
 namespace {
@@ -45,7 +43,6 @@ class Pruning {
       if (!drop_large(again)) return false;
       if (again && !drop_inconsistent()) return false;
     }
-    drop_dominated(instance_, keep_);
     return true;
   }
 

@@ -1,5 +1,4 @@
-// Strategies that no best plan needs, because no plan within the limit has them, or because another
-// one dominates them.
+// Strategies that no plan within the limit has.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +10,7 @@ namespace situate::sharding {
 
 // Takes from `keep`, which has a number for each strategy over all ops, strategies
 // - that exceed the limit beside the least memory of all other ops,
-// - that stand with no strategy of some neighbour (arc consistency),
-// - that another one dominates.
+// - that stand with no strategy of some neighbour (arc consistency).
 // False if an op has no strategy left: then no plan within the limit has only those in `keep`.
 bool prune(const Instance& instance, std::vector<uint8_t>& keep);
 

@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include "sharding/dominance.h"
 #include "sharding/pruning.h"
 
 namespace situate::sharding {
@@ -25,9 +26,11 @@ Relaxation::Relaxation(const Instance& whole, Record record)
     : whole_(whole),
       restriction_(std::make_unique<Restriction>(whole, record.keep)),
       instance_(&restriction_->instance),
-      messages_(std::make_unique<Messages>(*instance_, 0, std::move(record.dual))),
+      messages_(std::make_unique<Messages>(*instance_, std::move(record.dual))),
       bound_(record.bound) {
-  restrict(std::vector<uint8_t>(instance_->first(instance_->ops()), 1));
+  std::vector<uint8_t> keep(instance_->first(instance_->ops()), 1);
+  drop_dominated(*instance_, keep);
+  restrict(std::move(keep));
 }
 
 void Relaxation::pass(double cutoff) {
@@ -64,6 +67,10 @@ std::vector<uint8_t> Relaxation::over_whole(std::span<const uint8_t> keep) const
     for (int64_t own = instance_->first(i); own < instance_->first(i + 1); ++own)
       all[whole_.first(i) + restriction_->strategy[own]] = keep[own];
   return all;
+}
+
+Relaxation::Record Relaxation::record() const {
+  return record(std::vector<uint8_t>(instance_->first(instance_->ops()), 1));
 }
 
 Relaxation::Record Relaxation::record(std::span<const uint8_t> keep) const {

@@ -17,8 +17,8 @@ struct Restriction {
   // By op, the strategy of the whole instance.
   std::vector<int> expand(std::span<const int> chosen) const;
 
-  Instance instance;
   std::vector<int> strategy;  // by strategy over all ops, its number in the whole instance's op
+  Instance instance;
 };
 
 }  // namespace situate::sharding

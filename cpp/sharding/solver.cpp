@@ -81,39 +81,42 @@ void Solver::decode(const std::vector<int>& chosen, Decoding& best) const {
   if (rank < best.rank) best = {chosen, value, rank, excess};
 }
 
-void Solver::ascend(const Branching::Stopped& stopped) {
+void Solver::ascend(const Stopped& stopped) {
   Decoding best;
   best.rank = std::numeric_limits<double>::infinity();
   const double cutoff = this->cutoff();
   if (!branching_ && relaxation_.messages().standstills() > 0 && std::isfinite(cutoff)) {
-    const Instance& instance = relaxation_.instance();
-    branching_.emplace(instance_, relaxation_.record(std::vector<uint8_t>(instance.first(instance.ops()), 1)));
+    branching_.emplace(instance_, relaxation_.record());
   }
   if (branching_) {
     branching_->divide(cutoff, stopped);
     if (!branching_->chosen().empty()) decode(branching_->chosen(), best);
   }
-  for (int i = 0; i < kPasses && !(i > 0 && stopped()); ++i) {
+  for (int i = 0; i < kPasses && !stopped(); ++i) {
     relaxation_.pass(cutoff);
     decode(relaxation_.chosen(), best);
     if (rounds_ * kPasses + i >= kFree) relaxation_.step(upper());
   }
-  decoding_ = std::move(best);
+  if (!best.chosen.empty()) decoding_ = std::move(best);
 }
 
-void Solver::search() {
-  search_.run(static_cast<int64_t>(kSweeps) * std::max(search_.choices(), 1000));
+// Beside a division, which takes long, the search goes on for longer.
+void Solver::search(const Stopped& stopped) {
+  const int64_t pass = std::max<int64_t>(1, instance_.table_numbers());
+  const int64_t sweeps = kSweeps + kSweeps * work_ / (kPasses * pass);
+  search_.run(sweeps * std::max(search_.choices(), 1000), stopped);
 }
 
-void Solver::round(bool two_threads, const Branching::Stopped& stopped) {
+void Solver::round(bool two_threads, const Stopped& stopped) {
   if (two_threads) {
     std::thread other([&] { ascend(stopped); });
-    search();
+    search(stopped);
     other.join();
   } else {
     ascend(stopped);
-    search();
+    search(stopped);
   }
+  work_ = branching_ ? branching_->work() : 0;
   offer(decoding_.chosen, decoding_.value, decoding_.excess);
   offer(search_.chosen(), search_.value(), search_.excess());
   search_.set_prices(relaxation_.messages().prices());

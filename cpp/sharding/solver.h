@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <vector>
 
@@ -19,7 +18,7 @@ class Solver {
   Solver(const Arrays& arrays, uint64_t seed);
 
   // `stopped` ends the round early.
-  void round(bool two_threads, const Branching::Stopped& stopped);
+  void round(bool two_threads, const Stopped& stopped);
 
   const std::vector<int>& strategies() const { return best_; }
   double value() const { return value_; }
@@ -33,8 +32,8 @@ class Solver {
     int64_t excess = 0;
   };
 
-  void ascend(const Branching::Stopped& stopped);
-  void search();
+  void ascend(const Stopped& stopped);
+  void search(const Stopped& stopped);
   void decode(const std::vector<int>& chosen, Decoding& best) const;
   void offer(const std::vector<int>& chosen, double value, int64_t excess);
   double upper() const;
@@ -49,6 +48,7 @@ class Solver {
   double value_;
   int64_t excess_;
   int rounds_ = 0;
+  int64_t work_ = 0;  // of the division in the round before
 };
 
 }  // namespace situate::sharding

@@ -101,8 +101,12 @@ class ShardingSolver:
 
     def __init__(self, arrays: ShardingArrays, *, seed: int) -> None: ...
 
-    def round(self, *, two_threads: bool) -> None:
-        """One round. Its result does not depend on the number of threads."""
+    def round(self, *, two_threads: bool, seconds: float) -> None:
+        """
+        One round, which ends early after so many seconds.
+
+        Its result does not depend on the number of threads.
+        """
 
     def strategies(self) -> NDArray[numpy.int32]:
         """(n,) best strategies so far, each counted from its op's first."""

@@ -89,9 +89,10 @@ def solve_sharding(
     solver = ShardingSolver(reduction.arrays, seed=seed)
     try:
         while rounds is None or count < rounds:
-            if time_limit is not None and time.monotonic() - begin >= time_limit:
+            left = math.inf if time_limit is None else begin + time_limit - time.monotonic()
+            if left <= 0:
                 break
-            solver.round(two_threads=threads is None or threads > 1)
+            solver.round(two_threads=threads is None or threads > 1, seconds=left)
             count += 1
             if solver.excess == 0 and solver.value <= _bound(solver):
                 break
