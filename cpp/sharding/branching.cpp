@@ -81,8 +81,14 @@ bool Branching::ascend(Relaxation& part, int passes, double cutoff, const Stoppe
 
 void Branching::put(const Relaxation& part, double cutoff) {
   if (part.bound() > cutoff) return;
-  chosen_ = part.chosen();
-  open_.push_back(part.record());
+  Part record = part.record();
+  const auto chosen = part.chosen();
+  // A single plan is no relaxation any more: it fits, as pruning leaves it.
+  const Instance& instance = part.instance();
+  if (instance.first(instance.ops()) == instance.ops()) record.bound = whole_.value(chosen);
+  if (record.bound > cutoff) return;
+  chosen_ = chosen;
+  open_.push_back(std::move(record));
   std::push_heap(open_.begin(), open_.end(), above);
 }
 

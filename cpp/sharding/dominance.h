@@ -10,8 +10,8 @@
 
 namespace situate::sharding {
 
-// Takes from `keep`, which has a number for each strategy over all ops, those that another one in it
-// dominates.
+// Takes from `keep`, which has a number for each strategy over all ops, those that another one in
+// it dominates.
 void drop_dominated(const Instance& instance, std::vector<uint8_t>& keep);
 
 }  // namespace situate::sharding

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace situate::sharding {
@@ -70,7 +71,8 @@ class Splits {
     for (const Part& part : instance_.parts(op)) {
       const double price = price_sum_[part.end] - price_sum_[part.begin];
       if (price == 0) continue;
-      for (size_t x = 0; x < rent.size(); ++x) rent[x] += price * static_cast<double>(part.usage[x]);
+      for (size_t x = 0; x < rent.size(); ++x)
+        rent[x] += price * static_cast<double>(part.usage[x]);
     }
     return rent;
   }
@@ -112,8 +114,12 @@ class Splits {
 
 std::vector<Halves> halves(const Relaxation& relaxation, double gap, int most) {
   const Instance& instance = relaxation.instance();
+  std::vector<Split> splits = Splits(relaxation, gap).ways(most);
+  // Each op has a single strategy of a small reduced cost: others count as well.
+  if (splits.empty())
+    splits = Splits(relaxation, std::numeric_limits<double>::infinity()).ways(most);
   std::vector<Halves> pairs;
-  for (const Split& split : Splits(relaxation, gap).ways(most)) {
+  for (const Split& split : splits) {
     const std::vector<uint8_t> all(instance.first(instance.ops()), 1);
     Halves pair{all, all};
     for (size_t x = 0; x < split.first.size(); ++x)

@@ -258,7 +258,7 @@ void Messages::shorten_steps() {
   scale_ *= 0.6;
   if (scale_ >= kShortest) return;
   scale_ = kLongest;
-  if (best_ - best_before_ < kProgress * std::abs(best_)) {
+  if (best_ - best_before_ <= kProgress * std::abs(best_)) {
     ++standstills_;
     change_order();
   }

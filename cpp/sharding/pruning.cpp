@@ -96,8 +96,7 @@ class Pruning {
       excess_.assign(count, 0);
       stretches(op, [&](int begin, int end) {
         const int64_t others = loads.most(begin, end) - least_load(op);
-        for (int x = 0; x < count; ++x)
-          excess_[x] |= others + load_[x] > instance_.limit();
+        for (int x = 0; x < count; ++x) excess_[x] |= others + load_[x] > instance_.limit();
       });
       for (int x = 0; x < count; ++x) {
         if (!own[x] || !excess_[x]) continue;

@@ -42,6 +42,7 @@ class Relaxation {
   // This relaxation with only the strategies in `keep`, over those left.
   Record record(std::span<const uint8_t> keep) const;
   Record record() const;
+
  private:
   void restrict(std::vector<uint8_t> keep);
   std::vector<uint8_t> over_whole(std::span<const uint8_t> keep) const;

@@ -18,6 +18,8 @@ constexpr int kSweeps = 8;
 // Rounds that polish one start, before the next is tried.
 constexpr int kPolish = 3;
 
+// Numbers in the tables of the largest instance that is divided.
+constexpr int64_t kLargest = 4'000'000;
 // Relative error of sums of costs.
 constexpr double kError = 1e-9;
 
@@ -54,7 +56,9 @@ void Solver::offer(const std::vector<int>& chosen, double value, int64_t excess)
 // What the bound is compared with in the length of a step.
 double Solver::upper() const {
   const double bound = std::abs(relaxation_.bound());
-  return excess_ == 0 ? std::min(value_, 1.5 * bound) : 1.2 * bound;
+  if (excess_ > 0) return 1.2 * bound;
+  // A bound of zero says nothing about the scale of costs.
+  return bound > 0 ? std::min(value_, 1.5 * bound) : value_;
 }
 
 // Costs are whole numbers: a better plan costs one less, but for the error of sums.
@@ -81,13 +85,17 @@ void Solver::decode(const std::vector<int>& chosen, Decoding& best) const {
   if (rank < best.rank) best = {chosen, value, rank, excess};
 }
 
+// There is a plan to compare parts with, messages are stuck, and parts take seconds at most.
+bool Solver::worth_branching(double cutoff) const {
+  return std::isfinite(cutoff) && relaxation_.messages().standstills() > 0 &&
+         relaxation_.instance().table_numbers() <= kLargest;
+}
+
 void Solver::ascend(const Stopped& stopped) {
   Decoding best;
   best.rank = std::numeric_limits<double>::infinity();
   const double cutoff = this->cutoff();
-  if (!branching_ && relaxation_.messages().standstills() > 0 && std::isfinite(cutoff)) {
-    branching_.emplace(instance_, relaxation_.record());
-  }
+  if (!branching_ && worth_branching(cutoff)) branching_.emplace(instance_, relaxation_.record());
   if (branching_) {
     branching_->divide(cutoff, stopped);
     if (!branching_->chosen().empty()) decode(branching_->chosen(), best);

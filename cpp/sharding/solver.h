@@ -38,6 +38,7 @@ class Solver {
   void offer(const std::vector<int>& chosen, double value, int64_t excess);
   double upper() const;
   double cutoff() const;
+  bool worth_branching(double cutoff) const;
 
   Instance instance_;
   Relaxation relaxation_;

@@ -2,8 +2,8 @@
 
 The bound is the dual of a Lagrangian relaxation: memory has a price at each time, and the rest is
 bounded by sequential tree-reweighted message passing (TRW-S, V. Kolmogorov, IEEE TPAMI 28, 2006).
-The strategies that the messages favour are the starts of a local search, in which the ops of a
-random forest choose anew by dynamic programming.
+Branching raises it where that stands still. The strategies that the messages favour are the starts
+of a local search, in which the ops of a random forest choose anew by dynamic programming.
 """
 
 from __future__ import annotations
