@@ -4,6 +4,7 @@
 #include <bit>
 #include <limits>
 #include <span>
+#include <utility>
 
 namespace situate::sharding {
 
@@ -92,7 +93,6 @@ class Pruning {
     for (int op = 0; op < instance_.ops(); ++op) {
       uint8_t* own = &keep_[instance_.first(op)];
       const int count = instance_.strategies(op);
-      if (count == 1) continue;
       excess_.assign(count, 0);
       stretches(op, [&](int begin, int end) {
         const int64_t others = loads.most(begin, end) - least_load(op);
