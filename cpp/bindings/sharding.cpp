@@ -12,6 +12,7 @@
 #include "bindings/interruption.h"
 #include "problem/check.h"
 #include "sharding/dominance.h"
+#include "sharding/pruning.h"
 #include "sharding/solver.h"
 #include "sharding/stage_division.h"
 
@@ -63,20 +64,32 @@ struct ShardingArrays {
   }
 };
 
-Numpy<uint8_t> undominated(const ShardingArrays& arrays) {
+Numpy<uint8_t> needed(const ShardingArrays& arrays) {
   arrays.check_arrays();
-  std::vector<uint8_t> keep;
+  std::vector<uint8_t> keep(arrays.cost.size(), 1);
   {
     nb::gil_scoped_release released;
-    keep = sharding::undominated(sharding::Instance(arrays.arrays()));
+    const sharding::Instance instance(arrays.arrays());
+    // Where nothing fits, nothing is taken away: the search then shows it.
+    if (!sharding::prune(instance, keep)) keep.assign(keep.size(), 1);
+    sharding::drop_dominated(instance, keep);
   }
   const size_t count = keep.size();
   return to_numpy(std::move(keep), {count});
 }
 
-void run_round(sharding::Solver& solver, bool two_threads) {
-  nb::gil_scoped_release released;
-  solver.round(two_threads);
+void run_round(sharding::Solver& solver, bool two_threads, double seconds) {
+  Interruption interruption;
+  {
+    nb::gil_scoped_release released;
+    const auto begin = Clock::now();
+    solver.round(two_threads, [&] {
+      const auto now = Clock::now();
+      return interruption.heard(now) ||
+             std::chrono::duration<double>(now - begin).count() > seconds;
+    });
+  }
+  interruption.raise();
 }
 
 Numpy<int> strategies_of(const sharding::Solver& solver) {
@@ -248,11 +261,11 @@ limit: bytes in memory at any time.)")
                     Array<int64_t, 1>, Array<double, 1>, int64_t>(),
            nb::kw_only(), "first"_a, "cost"_a, "part"_a, "begin"_a, "end"_a, "usage"_a, "source"_a,
            "target"_a, "table"_a, "pair_cost"_a, "limit"_a);
-  module.def("undominated", &undominated, "arrays"_a,
+  module.def("needed", &needed, "arrays"_a,
              R"((s,) 1 for strategies to keep, 0 for the others.
 
-Another strategy of the same op costs no more than a 0, whatever the neighbours choose, and uses
-no more memory at any time.)");
+A 0 stands in no plan within the limit, or another strategy of the same op costs no more, whatever
+the neighbours choose, and uses no more memory at any time.)");
   nb::class_<sharding::Solver>(module, "ShardingSolver",
                                "Rounds of lower bounds and search, side by side.")
       .def(
@@ -263,8 +276,10 @@ no more memory at any time.)");
             new (self) sharding::Solver(arrays.arrays(), seed);
           },
           "arrays"_a, nb::kw_only(), "seed"_a)
-      .def("round", &run_round, nb::kw_only(), "two_threads"_a,
-           "One round. Its result does not depend on the number of threads.")
+      .def("round", &run_round, nb::kw_only(), "two_threads"_a, "seconds"_a,
+           R"(One round, which ends early after so many seconds.
+
+Its result does not depend on the number of threads.)")
       .def("strategies", &strategies_of,
            "(n,) best strategies so far, each counted from its op's first.")
       .def_prop_ro("value", &sharding::Solver::value, "Their cost; forbidden ones count as 1e15.")

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
-#include <utility>
 
 namespace situate::sharding {
 
@@ -11,15 +10,18 @@ namespace {
 
 class Dominance {
  public:
-  explicit Dominance(const Instance& instance)
+  Dominance(const Instance& instance, std::vector<uint8_t>& keep)
       : instance_(instance),
-        keep_(instance.first(instance.ops()), 1),
+        keep_(keep),
         waits_(instance.ops(), 1),
-        pending_(instance.ops()) {
+        pending_(instance.ops()),
+        witness_(instance.ops()) {
     std::iota(pending_.begin(), pending_.end(), 0);
+    for (int op = 0; op < instance.ops(); ++op)
+      while (!keep_[instance.first(op) + witness_[op]]) ++witness_[op];
   }
 
-  std::vector<uint8_t> run() {
+  void run() {
     for (size_t next = 0; next < pending_.size(); ++next) {
       const int op = pending_[next];
       waits_[op] = 0;
@@ -27,7 +29,6 @@ class Dominance {
       wait(op);
       for (const Neighbour& n : instance_.neighbours(op)) wait(n.op);
     }
-    return std::move(keep_);
   }
 
  private:
@@ -49,6 +50,7 @@ class Dominance {
         any = true;
       }
     }
+    while (!keep[witness_[op]]) ++witness_[op];
     return any;
   }
 
@@ -56,8 +58,21 @@ class Dominance {
     for (const Part& part : instance_.parts(op))
       if (part.usage[better] > part.usage[x]) return false;
     double most = instance_.cost(op)[better] - instance_.cost(op)[x];
+    if (most + some_differences(op, better, x) > 0) return false;
     for (const Neighbour& n : instance_.neighbours(op)) most += largest_difference(n, better, x);
     return most <= 0;
+  }
+
+  // At most the sum of the largest differences, from one strategy of each neighbour alone: most
+  // pairs of strategies need no closer look.
+  double some_differences(int op, int better, int x) const {
+    double sum = 0;
+    for (const Neighbour& n : instance_.neighbours(op)) {
+      const int64_t far = instance_.strategies(n.op);
+      const int y = witness_[n.op];
+      sum += n.rows[better * far + y] - n.rows[x * far + y];
+    }
+    return sum;
   }
 
   double largest_difference(const Neighbour& n, int better, int x) const {
@@ -72,12 +87,16 @@ class Dominance {
   }
 
   const Instance& instance_;
-  std::vector<uint8_t> keep_, waits_;
+  std::vector<uint8_t>& keep_;
+  std::vector<uint8_t> waits_;
   std::vector<int> pending_;
+  std::vector<int> witness_;  // by op, the first strategy that is kept
 };
 
 }  // namespace
 
-std::vector<uint8_t> undominated(const Instance& instance) { return Dominance(instance).run(); }
+void drop_dominated(const Instance& instance, std::vector<uint8_t>& keep) {
+  Dominance(instance, keep).run();
+}
 
 }  // namespace situate::sharding

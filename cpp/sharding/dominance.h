@@ -10,7 +10,8 @@
 
 namespace situate::sharding {
 
-// By strategy, over all ops: 1 to keep it, 0 if a strategy that stays dominates it.
-std::vector<uint8_t> undominated(const Instance& instance);
+// Takes from `keep`, which has a number for each strategy over all ops, those that another one in
+// it dominates.
+void drop_dominated(const Instance& instance, std::vector<uint8_t>& keep);
 
 }  // namespace situate::sharding

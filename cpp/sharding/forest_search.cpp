@@ -328,10 +328,10 @@ void ForestSearch::move(int size) {
   value_ = value;
 }
 
-void ForestSearch::run(int64_t ops) {
+void ForestSearch::run(int64_t ops, const Stopped& stopped) {
   // Most moves are small: a large one takes as long as thousands of them.
   const double most = std::log(std::max(1.0, free_.size() / kSmallest));
-  while (ops > 0) {
+  while (ops > 0 && !stopped()) {
     const double part = random_.unit();
     const int size = static_cast<int>(kSmallest * std::exp(most * part * part));
     move(size);

@@ -9,6 +9,7 @@
 #include "random/splitmix64.h"
 #include "sharding/instance.h"
 #include "sharding/loads.h"
+#include "sharding/stopped.h"
 
 namespace situate::sharding {
 
@@ -20,9 +21,9 @@ class ForestSearch {
   void set_prices(std::span<const double> price);
   // Begins again from strategies.
   void restart(std::span<const int> start);
-  // Moves of random sizes, until they have looked at so many ops. A move is kept if it needs less
-  // memory above the limit, or no more and costs no more.
-  void run(int64_t ops);
+  // Moves of random sizes, until they have looked at so many ops, or are stopped. A move is kept if
+  // it needs less memory above the limit, or no more and costs no more.
+  void run(int64_t ops, const Stopped& stopped);
 
   // The strategies now, and the bytes above the limit at their peak.
   const std::vector<int>& chosen() const { return chosen_; }

@@ -57,6 +57,7 @@ class Instance {
   // Number of the first of an op's neighbours, over all ops.
   int64_t row(int op) const { return row_[op]; }
   int edges() const { return edges_; }
+  int64_t table_numbers() const { return static_cast<int64_t>(forward_.size()); }
   int most_strategies() const { return most_strategies_; }
 
   double value(std::span<const int> chosen) const;

@@ -1,8 +1,10 @@
 #include "sharding/messages.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "nn/simd.h"
 
@@ -13,6 +15,10 @@ namespace {
 // Shares of the gap that a step of prices hopes to close. After the shortest, long ones come again:
 // messages have changed since.
 constexpr double kLongest = 0.2, kShortest = 1e-3;
+// The first share from a dual that is already near the best.
+constexpr double kNear = 0.01;
+// Passes without progress before steps are shortened, at first and near the best dual.
+constexpr int kPatience = 10, kLittle = 3;
 // Progress of the bound, as a share of it, below which passes take another order.
 constexpr double kProgress = 1e-4;
 
@@ -38,6 +44,8 @@ Messages::Messages(const Instance& instance, uint64_t seed)
       share_(instance.ops()),
       theta_(instance.most_strategies()),
       part_(instance.most_strategies()),
+      reduced_cost_(instance.first(instance.ops())),
+      keep_(instance.first(instance.ops()), 1),
       chosen_(instance.ops()),
       random_(seed),
       order_(instance.ops()),
@@ -45,18 +53,67 @@ Messages::Messages(const Instance& instance, uint64_t seed)
       bound_(-std::numeric_limits<double>::infinity()),
       best_(bound_),
       best_before_(bound_),
-      scale_(kLongest) {
-  start_.reserve(2 * instance.edges());
+      scale_(kLongest),
+      patience_(kPatience) {
+  start_messages();
+  std::iota(order_.begin(), order_.end(), 0);
+  order_ops();
+}
+
+Messages::Messages(const Instance& instance, Dual dual) : Messages(instance, 0) {
+  message_ = best_message_ = std::move(dual.message);
+  price_ = best_price_ = std::move(dual.price);
+  scale_ = kNear;
+  patience_ = kLittle;
+}
+
+Messages::Messages(const Instance& instance, const Messages& whole, std::span<const uint8_t> keep)
+    : Messages(instance, 0) {
+  message_ = whole.gather(whole.message_, keep);
+  best_message_ = whole.gather(whole.best_message_, keep);
+  price_ = whole.price_;
+  best_price_ = whole.best_price_;
+  slope_ = whole.slope_;
+  random_ = whole.random_;
+  order_ = whole.order_;
+  order_ops();
+  bound_ = whole.bound_;
+  best_ = whole.best_;
+  best_before_ = whole.best_before_;
+  scale_ = whole.scale_;
+  stalls_ = whole.stalls_;
+  patience_ = whole.patience_;
+  standstills_ = whole.standstills_;
+}
+
+Dual Messages::dual(std::span<const uint8_t> keep) const {
+  return {gather(best_message_, keep), best_price_};
+}
+
+// Of messages, the numbers for the strategies in `keep`.
+std::vector<double> Messages::gather(std::span<const double> messages,
+                                     std::span<const uint8_t> keep) const {
+  std::vector<double> numbers;
+  for (int i = 0; i < instance_.ops(); ++i)
+    for (size_t k = 0; k < instance_.neighbours(i).size(); ++k) {
+      const double* message = &messages[start_[instance_.row(i) + k]];
+      for (int x = 0; x < instance_.strategies(i); ++x)
+        if (keep[instance_.first(i) + x]) numbers.push_back(message[x]);
+    }
+  return numbers;
+}
+
+void Messages::start_messages() {
+  start_.reserve(2 * instance_.edges());
   int64_t total = 0;
-  for (int i = 0; i < instance.ops(); ++i) {
-    for (size_t k = 0; k < instance.neighbours(i).size(); ++k) {
+  for (int i = 0; i < instance_.ops(); ++i) {
+    for (size_t k = 0; k < instance_.neighbours(i).size(); ++k) {
       start_.push_back(total);
-      total += instance.strategies(i);
+      total += instance_.strategies(i);
     }
   }
   message_.assign(total, 0);
-  std::iota(order_.begin(), order_.end(), 0);
-  order_ops();
+  best_message_ = message_;
 }
 
 // Messages may be stuck at a bound that they leave in another order. The first order, which is that
@@ -130,48 +187,82 @@ void Messages::choose(int op) {
       static_cast<int>(std::min_element(part_.begin(), part_.begin() + count) - part_.begin());
 }
 
-void Messages::pass() {
+void Messages::pass(double cutoff) {
   std::partial_sum(price_.begin(), price_.end(), sum_.begin() + 1);
+  const double start = -sum_.back() * static_cast<double>(instance_.limit());
+  bound_ = start + backward(start + forward(), cutoff);
+  if (bound_ > best_) {
+    best_ = bound_;
+    best_price_ = price_;
+    best_message_ = message_;
+    stalls_ = 0;
+  } else if (++stalls_ > patience_) {
+    shorten_steps();
+  }
+}
+
+// The sum of what is taken from messages and ops on the way.
+double Messages::forward() {
+  double sum = 0;
   for (const int i : order_) {
     reduced(i);
     choose(i);
+    sum += take_least(i);
     int64_t k = instance_.row(i);
     for (const Neighbour& next : instance_.neighbours(i)) {
-      if (place_[next.op] > place_[i]) send(i, next, k, share_[i]);
+      if (place_[next.op] > place_[i]) sum += send(i, next, k, share_[i]);
       ++k;
     }
   }
-  double bound = -sum_.back() * static_cast<double>(instance_.limit());
+  return sum;
+}
+
+double Messages::backward(double floor, double cutoff) {
+  double sum = 0;
   for (auto op = order_.rbegin(); op != order_.rend(); ++op) {
     const int i = *op;
     reduced(i);
-    const int count = instance_.strategies(i);
-    const double least = *std::min_element(theta_.begin(), theta_.begin() + count);
-    for (int x = 0; x < count; ++x) theta_[x] -= least;
-    bound += least;
+    sum += take_least(i);
+    std::copy_n(theta_.begin(), instance_.strategies(i), &reduced_cost_[instance_.first(i)]);
+    exclude(i, cutoff - floor);
     int64_t k = instance_.row(i);
     for (const Neighbour& next : instance_.neighbours(i)) {
-      if (place_[next.op] < place_[i]) bound += send(i, next, k, share_[i]);
+      if (place_[next.op] < place_[i]) sum += send(i, next, k, share_[i]);
       ++k;
     }
   }
-  bound_ = bound;
-  if (bound > best_) {
-    best_ = bound;
-    best_price_ = price_;
-    stalls_ = 0;
-  } else if (++stalls_ > 10) {
-    // Too long a step: shorter ones from the best prices.
-    stalls_ = 0;
-    price_ = best_price_;
-    std::fill(slope_.begin(), slope_.end(), 0.0);
-    scale_ *= 0.6;
-    if (scale_ < kShortest) {
-      scale_ = kLongest;
-      if (best_ - best_before_ < kProgress * std::abs(best_)) change_order();
-      best_before_ = best_;
-    }
+  return sum;
+}
+
+double Messages::take_least(int op) {
+  const int count = instance_.strategies(op);
+  const double least = *std::min_element(theta_.begin(), theta_.begin() + count);
+  for (int x = 0; x < count; ++x) theta_[x] -= least;
+  return least;
+}
+
+void Messages::exclude(int op, double most) {
+  const int64_t first = instance_.first(op);
+  for (int x = 0; x < instance_.strategies(op); ++x) {
+    if (theta_[x] <= most || !keep_[first + x]) continue;
+    keep_[first + x] = 0;
+    ++excluded_;
   }
+}
+
+// Too long a step: shorter ones from the best prices.
+void Messages::shorten_steps() {
+  stalls_ = 0;
+  price_ = best_price_;
+  std::fill(slope_.begin(), slope_.end(), 0.0);
+  scale_ *= 0.6;
+  if (scale_ >= kShortest) return;
+  scale_ = kLongest;
+  if (best_ - best_before_ <= kProgress * std::abs(best_)) {
+    ++standstills_;
+    change_order();
+  }
+  best_before_ = best_;
 }
 
 void Messages::step(double upper) {

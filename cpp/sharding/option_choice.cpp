@@ -12,7 +12,7 @@ constexpr size_t kMostStates = 4096;
 // Prices of bytes that are tried; each is a corner of a convex hull.
 constexpr int kMostPrices = 60;
 // Relative error of sums.
-constexpr double kRounding = 1e-12;
+constexpr double kSumRounding = 1e-12;
 
 }  // namespace
 
@@ -72,10 +72,10 @@ OptionChoice::Answer OptionChoice::choose(double batches, double seconds, double
     price = (lean.seconds - fast.seconds) / (fast.bytes - lean.bytes);
     const Sums middle = cheapest(1, price);
     const double priced = middle.seconds + price * middle.bytes;
-    if (priced - price * bytes > seconds * (1 + kRounding)) return Answer::kNo;
+    if (priced - price * bytes > seconds * (1 + kSumRounding)) return Answer::kNo;
     const bool fits = middle.bytes <= bytes;
     if (fits && middle.seconds <= seconds) return Answer::kYes;
-    if (priced >= (lean.seconds + price * lean.bytes) * (1 - kRounding)) break;
+    if (priced >= (lean.seconds + price * lean.bytes) * (1 - kSumRounding)) break;
     (fits ? lean : fast) = middle;
   }
   return enumerate(price, seconds, bytes);
@@ -101,9 +101,9 @@ void OptionChoice::set_rests(double price) {
 bool OptionChoice::may_fit(const Sums& sums, int layer, double price, double seconds,
                            double bytes) const {
   const double most = price * bytes + seconds;
-  return sums.seconds + rest_seconds_[layer] <= seconds * (1 + kRounding) &&
-         sums.bytes + rest_bytes_[layer] <= bytes * (1 + kRounding) &&
-         sums.seconds + price * sums.bytes + rest_priced_[layer] <= most * (1 + kRounding);
+  return sums.seconds + rest_seconds_[layer] <= seconds * (1 + kSumRounding) &&
+         sums.bytes + rest_bytes_[layer] <= bytes * (1 + kSumRounding) &&
+         sums.seconds + price * sums.bytes + rest_priced_[layer] <= most * (1 + kSumRounding);
 }
 
 // All choices, layer by layer, without those that another beats in both sums and those that the

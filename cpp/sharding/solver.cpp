@@ -18,6 +18,11 @@ constexpr int kSweeps = 8;
 // Rounds that polish one start, before the next is tried.
 constexpr int kPolish = 3;
 
+// Numbers in the tables of the largest instance that is divided.
+constexpr int64_t kLargest = 4'000'000;
+// Relative error of sums of costs.
+constexpr double kError = 1e-9;
+
 std::vector<int> least_usage(const Instance& instance) {
   std::vector<int> chosen(instance.ops());
   for (int i = 0; i < instance.ops(); ++i) {
@@ -33,7 +38,7 @@ std::vector<int> least_usage(const Instance& instance) {
 
 Solver::Solver(const Arrays& arrays, uint64_t seed)
     : instance_(arrays),
-      messages_(instance_, seed),
+      relaxation_(instance_, seed),
       search_(instance_, least_usage(instance_), seed),
       best_(search_.chosen()),
       value_(search_.value()),
@@ -50,12 +55,26 @@ void Solver::offer(const std::vector<int>& chosen, double value, int64_t excess)
 
 // What the bound is compared with in the length of a step.
 double Solver::upper() const {
-  const double bound = std::abs(messages_.best_bound());
-  return excess_ == 0 ? std::min(value_, 1.5 * bound) : 1.2 * bound;
+  const double bound = std::abs(relaxation_.bound());
+  if (excess_ > 0) return 1.2 * bound;
+  // A bound of zero says nothing about the scale of costs.
+  return bound > 0 ? std::min(value_, 1.5 * bound) : value_;
 }
 
-void Solver::decode(Decoding& best) {
-  const auto& chosen = messages_.chosen();
+// Costs are whole numbers: a better plan costs one less, but for the error of sums.
+double Solver::cutoff() const {
+  if (excess_ > 0 || value_ >= kForbidden) return std::numeric_limits<double>::infinity();
+  return value_ - 1 + std::max(kError, kError * std::abs(value_));
+}
+
+double Solver::bound() const {
+  const double relaxed = relaxation_.bound();
+  const double bound = branching_ ? std::max(relaxed, branching_->bound()) : relaxed;
+  // Parts without a better plan are left out of the bounds.
+  return excess_ == 0 ? std::min(bound, value_) : bound;
+}
+
+void Solver::decode(const std::vector<int>& chosen, Decoding& best) const {
   Loads loads(instance_.times());
   for (int i = 0; i < instance_.ops(); ++i)
     for (const Part& part : instance_.parts(i))
@@ -66,33 +85,49 @@ void Solver::decode(Decoding& best) {
   if (rank < best.rank) best = {chosen, value, rank, excess};
 }
 
-void Solver::ascend() {
+// There is a plan to compare parts with, messages are stuck, and parts take seconds at most.
+bool Solver::worth_branching(double cutoff) const {
+  return std::isfinite(cutoff) && relaxation_.messages().standstills() > 0 &&
+         relaxation_.instance().table_numbers() <= kLargest;
+}
+
+void Solver::ascend(const Stopped& stopped) {
   Decoding best;
   best.rank = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < kPasses; ++i) {
-    messages_.pass();
-    decode(best);
-    if (rounds_ * kPasses + i >= kFree) messages_.step(upper());
+  const double cutoff = this->cutoff();
+  if (!branching_ && worth_branching(cutoff)) branching_.emplace(instance_, relaxation_.record());
+  if (branching_) {
+    branching_->divide(cutoff, stopped);
+    if (!branching_->chosen().empty()) decode(branching_->chosen(), best);
   }
-  decoding_ = std::move(best);
+  for (int i = 0; i < kPasses && !stopped(); ++i) {
+    relaxation_.pass(cutoff);
+    decode(relaxation_.chosen(), best);
+    if (rounds_ * kPasses + i >= kFree) relaxation_.step(upper());
+  }
+  if (!best.chosen.empty()) decoding_ = std::move(best);
 }
 
-void Solver::search() {
-  search_.run(static_cast<int64_t>(kSweeps) * std::max(search_.choices(), 1000));
+// Beside a division, which takes long, the search goes on for longer.
+void Solver::search(const Stopped& stopped) {
+  const int64_t pass = std::max<int64_t>(1, instance_.table_numbers());
+  const int64_t sweeps = kSweeps + kSweeps * work_ / (kPasses * pass);
+  search_.run(sweeps * std::max(search_.choices(), 1000), stopped);
 }
 
-void Solver::round(bool two_threads) {
+void Solver::round(bool two_threads, const Stopped& stopped) {
   if (two_threads) {
-    std::thread other([this] { ascend(); });
-    search();
+    std::thread other([&] { ascend(stopped); });
+    search(stopped);
     other.join();
   } else {
-    ascend();
-    search();
+    ascend(stopped);
+    search(stopped);
   }
+  work_ = branching_ ? branching_->work() : 0;
   offer(decoding_.chosen, decoding_.value, decoding_.excess);
   offer(search_.chosen(), search_.value(), search_.excess());
-  search_.set_prices(messages_.prices());
+  search_.set_prices(relaxation_.messages().prices());
   if (++rounds_ % kPolish == 0) {
     const bool again = rounds_ / kPolish % 3 == 0;
     search_.restart(again ? best_ : decoding_.chosen);

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "sharding/branching.h"
 #include "sharding/forest_search.h"
 #include "sharding/instance.h"
-#include "sharding/messages.h"
+#include "sharding/relaxation.h"
 
 namespace situate::sharding {
 
@@ -15,12 +17,13 @@ class Solver {
  public:
   Solver(const Arrays& arrays, uint64_t seed);
 
-  void round(bool two_threads);
+  // `stopped` ends the round early.
+  void round(bool two_threads, const Stopped& stopped);
 
   const std::vector<int>& strategies() const { return best_; }
   double value() const { return value_; }
   int64_t excess() const { return excess_; }
-  double bound() const { return messages_.best_bound(); }
+  double bound() const;
 
  private:
   struct Decoding {
@@ -29,20 +32,24 @@ class Solver {
     int64_t excess = 0;
   };
 
-  void ascend();
-  void search();
-  void decode(Decoding& best);
+  void ascend(const Stopped& stopped);
+  void search(const Stopped& stopped);
+  void decode(const std::vector<int>& chosen, Decoding& best) const;
   void offer(const std::vector<int>& chosen, double value, int64_t excess);
   double upper() const;
+  double cutoff() const;
+  bool worth_branching(double cutoff) const;
 
   Instance instance_;
-  Messages messages_;
+  Relaxation relaxation_;
+  std::optional<Branching> branching_;
   ForestSearch search_;
   Decoding decoding_;
   std::vector<int> best_;
   double value_;
   int64_t excess_;
   int rounds_ = 0;
+  int64_t work_ = 0;  // of the division in the round before
 };
 
 }  // namespace situate::sharding

@@ -113,7 +113,7 @@ def test_dominated_strategies_are_left_out():
         np.array([[0, 2], [1, 3]]),
         [(0, 1)],
         [np.array([[0, 4], [3, 6], [9, 1]])],
-        4,
+        5,
     )
     reduction = reduce_problem(problem)
     assert [own.tolist() for own in reduction.strategies] == [[1, 2], [0, 1]]
@@ -124,6 +124,35 @@ def test_dominated_strategies_are_left_out():
         problem.intervals,
         problem.edges,
         [np.array([[0, 4], [3, 6], [3, 9]])],
-        4,
+        5,
     )
     assert [own.tolist() for own in reduce_problem(slower).strategies] == [[1], [0]]
+
+
+# A strategy goes if it exceeds the limit beside the least memory of all other ops, at any time.
+def test_strategies_too_large_for_any_plan_are_left_out():
+    problem = ShardingProblem(
+        "large",
+        [np.array([0, 9]), np.array([0, 9]), np.array([0, 9])],
+        [np.array([6, 1]), np.array([5, 2]), np.array([3, 2])],
+        np.array([[0, 2], [1, 3], [3, 4]]),
+        [],
+        [],
+        7,
+    )
+    reduction = reduce_problem(problem)
+    assert [own.tolist() for own in reduction.strategies] == [[1], [0, 1], [0, 1]]
+
+
+def test_the_memory_of_a_group_counts_together():
+    eye = np.where(np.eye(2) == 1, 0, NO)
+    problem = ShardingProblem(
+        "group",
+        [np.array([0, 1]), np.array([0, 1])],
+        [np.array([3, 1]), np.array([3, 1])],
+        np.array([[0, 2], [1, 3]]),
+        [(0, 1)],
+        [eye],
+        5,
+    )
+    assert [own.tolist() for own in reduce_problem(problem).strategies] == [[1], [1]]

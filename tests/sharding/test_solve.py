@@ -7,13 +7,29 @@ import math
 import numpy as np
 import pytest
 
+from situate._core.sharding import ShardingSolver
 from situate.errors import SituateError
 from situate.sharding import ShardingProblem, solve_sharding
+from situate.sharding.presolve import reduce_problem
 from tests.sharding.problems import least_cost, random_problem
 
 
 def solved(problem, rounds=60, **options):
     return solve_sharding(problem, time_limit=None, rounds=rounds, **options)
+
+
+def pigeons(ops, choices):
+    """Ops that all want the same few strategies, none of which may be taken twice for free."""
+    edges = [(a, b) for a in range(ops) for b in range(a + 1, ops)]
+    return ShardingProblem(
+        "pigeons",
+        [np.zeros(choices, int)] * ops,
+        [np.zeros(choices, int)] * ops,
+        np.array([[0, 1]] * ops),
+        edges,
+        [np.eye(choices, dtype=int)] * len(edges),
+        0,
+    )
 
 
 # Trying everything judges plans and bounds.
@@ -22,12 +38,12 @@ def solved(problem, rounds=60, **options):
 def test_small_problems_are_solved(seed, tight):
     problem = random_problem(seed, tight=tight)
     least = least_cost(problem)
-    plan = solved(problem)
+    plan = solved(problem, rounds=200)
     if least is None:
         assert not plan.feasible
         assert plan.gap == math.inf
     else:
-        assert plan.bound <= least == plan.cost
+        assert plan.bound == least == plan.cost
         assert plan.peak == problem.peak(plan.strategies) <= problem.limit
 
 
@@ -38,6 +54,28 @@ def test_a_bound_holds_after_every_round(seed):
     bounds = [solved(problem, rounds).bound for rounds in (1, 2, 3, 5, 8, 13)]
     assert bounds == sorted(bounds)
     assert least is None or bounds[-1] <= least
+
+
+# Messages alone give a bound of zero here, since half of either strategy costs nothing.
+def test_branching_proves_costs_that_messages_cannot():
+    plan = solved(pigeons(ops=5, choices=2), rounds=400)
+    assert (plan.cost, plan.bound) == (4, 4)
+    assert plan.rounds < 400
+
+
+# Two thirds of a knapsack are worth nothing, but to a relaxation.
+def test_branching_proves_what_memory_leaves_over():
+    problem = ShardingProblem(
+        "knapsack",
+        [np.array([0, gain]) for gain in (70, 71, 72, 73, 74, 75, 76)],
+        [np.array([30, 0])] * 7,
+        np.array([[0, 1]] * 7),
+        [],
+        [],
+        100,
+    )
+    plan = solved(problem, rounds=400)
+    assert plan.cost == plan.bound == 70 + 71 + 72 + 73
 
 
 # Trees without a limit of memory are where the relaxation is exact.
@@ -85,7 +123,7 @@ def test_negative_costs_are_sums_as_well():
 # The seed and the rounds fix the plan.
 def test_threads_change_nothing():
     problem = random_problem(3, ops=60, most=6, tight=0.5)
-    plans = [solved(problem, 30, threads=threads) for threads in (1, 2, 2)]
+    plans = [solved(problem, 150, threads=threads) for threads in (1, 2, 2)]
     assert len({(plan.strategies, plan.cost, plan.bound) for plan in plans}) == 1
 
 
@@ -94,6 +132,14 @@ def test_a_time_limit_ends_the_search():
     plan = solve_sharding(problem, time_limit=0.2)
     assert plan.rounds > 0
     assert plan.cost == problem.cost(plan.strategies)
+
+
+def test_a_round_without_time_changes_nothing():
+    solver = ShardingSolver(reduce_problem(random_problem(3, ops=60)).arrays, seed=0)
+    strategies = solver.strategies()
+    solver.round(two_threads=True, seconds=0)
+    assert [*solver.strategies()] == [*strategies]
+    assert solver.bound == -math.inf
 
 
 def test_no_round_at_all_gives_strategies_of_least_memory():

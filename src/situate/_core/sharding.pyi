@@ -88,12 +88,12 @@ class ShardingArrays:
 
     def __init__(self, *, first: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], part: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], end: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], usage: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], source: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], target: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], table: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], pair_cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], limit: int) -> None: ...
 
-def undominated(arrays: ShardingArrays) -> NDArray[numpy.uint8]:
+def needed(arrays: ShardingArrays) -> NDArray[numpy.uint8]:
     """
     (s,) 1 for strategies to keep, 0 for the others.
 
-    Another strategy of the same op costs no more than a 0, whatever the neighbours choose, and uses
-    no more memory at any time.
+    A 0 stands in no plan within the limit, or another strategy of the same op costs no more, whatever
+    the neighbours choose, and uses no more memory at any time.
     """
 
 class ShardingSolver:
@@ -101,8 +101,12 @@ class ShardingSolver:
 
     def __init__(self, arrays: ShardingArrays, *, seed: int) -> None: ...
 
-    def round(self, *, two_threads: bool) -> None:
-        """One round. Its result does not depend on the number of threads."""
+    def round(self, *, two_threads: bool, seconds: float) -> None:
+        """
+        One round, which ends early after so many seconds.
+
+        Its result does not depend on the number of threads.
+        """
 
     def strategies(self) -> NDArray[numpy.int32]:
         """(n,) best strategies so far, each counted from its op's first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -36,12 +37,16 @@ def plan_sharding(
     """
     refuse_others(context, ALLOWED, REASON)
     check_outputs([path], [outputs.out])
+    begin = time.monotonic()
     problem = read_sharding_problem(path)
-    limit = SECONDS if budget.time_limit is None and budget.evaluations is None else None
+    limit = SECONDS if budget.evaluations is None else None
+    if budget.time_limit is not None:
+        # As in the contest, the limit includes the time to read the file.
+        limit = max(0.0, budget.time_limit - (time.monotonic() - begin))
     with working(f"choosing strategies of {problem.name}"):
         plan = solve_sharding(
             problem,
-            time_limit=limit if budget.time_limit is None else budget.time_limit,
+            time_limit=limit,
             rounds=budget.evaluations,
             seed=budget.seed,
             threads=budget.threads,

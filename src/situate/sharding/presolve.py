@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from situate._core.sharding import ShardingArrays, undominated
+from situate._core.sharding import ShardingArrays, needed
 from situate.sharding.problem import FORBIDDEN, ShardingProblem
 
 Pair = tuple[int, int]
@@ -47,7 +47,7 @@ def reduce_problem(problem: ShardingProblem) -> Reduction:
     costs, tables = _sums(problem, group, strategies)
     keep = [_affordable(cost) for cost in costs]
     reduction, rests, edges = _restrict(problem, group, strategies, costs, tables, keep)
-    keep = _undominated(reduction.arrays, rests)
+    keep = _needed(reduction.arrays, rests)
     return _restrict(problem, group, reduction.strategies, rests, edges, keep)[0]
 
 
@@ -67,10 +67,10 @@ def _restrict(
     return Reduction(arrays, group, strategies), costs, tables
 
 
-def _undominated(arrays: ShardingArrays, costs: Sequence[np.ndarray]) -> list[np.ndarray]:
+def _needed(arrays: ShardingArrays, costs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """By group, the strategies that some best plan may need."""
     ends = np.cumsum([len(cost) for cost in costs])[:-1]
-    return [np.flatnonzero(part) for part in np.split(undominated(arrays), ends)]
+    return [np.flatnonzero(part) for part in np.split(needed(arrays), ends)]
 
 
 def _edges(

@@ -2,8 +2,8 @@
 
 The bound is the dual of a Lagrangian relaxation: memory has a price at each time, and the rest is
 bounded by sequential tree-reweighted message passing (TRW-S, V. Kolmogorov, IEEE TPAMI 28, 2006).
-The strategies that the messages favour are the starts of a local search, in which the ops of a
-random forest choose anew by dynamic programming.
+Branching raises it where that stands still. The strategies that the messages favour are the starts
+of a local search, in which the ops of a random forest choose anew by dynamic programming.
 """
 
 from __future__ import annotations
@@ -89,9 +89,10 @@ def solve_sharding(
     solver = ShardingSolver(reduction.arrays, seed=seed)
     try:
         while rounds is None or count < rounds:
-            if time_limit is not None and time.monotonic() - begin >= time_limit:
+            left = math.inf if time_limit is None else begin + time_limit - time.monotonic()
+            if left <= 0:
                 break
-            solver.round(two_threads=threads is None or threads > 1)
+            solver.round(two_threads=threads is None or threads > 1, seconds=left)
             count += 1
             if solver.excess == 0 and solver.value <= _bound(solver):
                 break
