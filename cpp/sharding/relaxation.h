@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "sharding/branching/restriction.h"
 #include "sharding/messages.h"
-#include "sharding/restriction.h"
 
 namespace situate::sharding {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "sharding/branching.h"
+#include "sharding/branching/branching.h"
 #include "sharding/forest_search.h"
 #include "sharding/instance.h"
 #include "sharding/relaxation.h"

@@ -140,7 +140,7 @@ def test_another_model_than_planned_is_refused(
     [
         (
             lambda p: torch.optim.Adagrad(p),
-            "optimizer Adagrad: .* torch.optim's SGD, Adam, AdamW and",
+            "optimizer Adagrad: .* torch.optim's SGD, Adam, AdamW, Adafactor and Muon",
         ),
         (lambda p: torch.optim.Adam(p, amsgrad=True), "optimizer Adam: leave amsgrad out"),
         (lambda p: torch.optim.AdamW(p), "the plan is for optimizer sgd, the one given is adamw"),

@@ -1,4 +1,4 @@
-#include "sharding/halves.h"
+#include "sharding/branching/halves.h"
 
 #include <algorithm>
 #include <cmath>

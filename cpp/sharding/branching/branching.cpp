@@ -1,11 +1,11 @@
-#include "sharding/branching.h"
+#include "sharding/branching/branching.h"
 
 #include <algorithm>
 #include <limits>
 #include <memory>
 #include <utility>
 
-#include "sharding/halves.h"
+#include "sharding/branching/halves.h"
 
 namespace situate::sharding {
 

@@ -1,4 +1,4 @@
-#include "sharding/restriction.h"
+#include "sharding/branching/restriction.h"
 
 namespace situate::sharding {
 
