@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -121,23 +122,26 @@ def test_launches_of_further_parts_count() -> None:
     assert 1.01 * least_in_any_cut(problem, 2) < least <= problem.seconds[:3, 0].sum()
 
 
+@cache
 def traced(name: str) -> TracedStep:
     return trace_step({**NETWORKS, "mixture": mixture}[name], "adam", name)
 
 
-def cut_problems(step: TracedStep, machine: Cluster) -> Iterator[Problem]:
-    """The step in the cuts that planning tries, and in those of single modules and in unequal
-    shares."""
+@cache
+def cut_graphs(name: str) -> list[Graph]:
+    """The step whole,  in the cuts that planning tries, and in those of single modules and in
+    unequal shares."""
+    step = traced(name)
     divisions = [Division.equal(count) for count in (2, 3, 4)]
     tried = [*candidates(divisions, step.units)]
     modules = dict.fromkeys(own.module for own in step.classes if own.module)
     tried += [Cuts((Cut(module, (1, 1)),)) for module in [*modules][:4]]
     tried += [Cuts((Cut(kind, (2, 1)),), "tree") for kind in step.units]
+    graphs = [step.graph()]
     for cuts in tried:
-        try:
-            yield Problem(step.graph(cuts=cuts), machine)
-        except SituateError:
-            continue
+        with suppress(SituateError):
+            graphs.append(step.graph(cuts=cuts))
+    return graphs
 
 
 def longest_data_path(problem: Problem) -> float:
@@ -150,26 +154,26 @@ def longest_data_path(problem: Problem) -> float:
     return float(end.max())
 
 
-def mean_of(problem: Problem, mean: Mean) -> float:
-    """A mean of load and path of a cut step, each op on the device that is best for it.
+def load_and_path(problem: Problem) -> tuple[float, float]:
+    """Seconds of both for a cut step, each op on the device that is best for it.
 
     The devices have equal weights: they are alike.
     """
     load = problem.seconds.min(axis=1).sum() / problem.d
-    return mean.load * float(load) + (1 - mean.load) * longest_data_path(problem)
+    return float(load), longest_data_path(problem)
 
 
 # No cut step has less load and a shorter path than its bound says, so no plan of it is shorter.
 @pytest.mark.parametrize("name", [*NETWORKS, "mixture"])
 @pytest.mark.parametrize("launch", [1e-5, 1e-7])
 def test_no_cut_step_has_a_smaller_mean(name, launch) -> None:
-    step, machine = traced(name), cluster(launch=launch)
-    whole = Problem(step.graph(), machine)
-    bounds = LeastOverCuts(whole, step.letters, 4)
-    problems = [whole, *cut_problems(step, machine)]
-    assert len(problems) > 4
+    problems = [Problem(graph, cluster(launch=launch)) for graph in cut_graphs(name)]
+    assert len(problems) > 5
+    bounds = LeastOverCuts(problems[0], traced(name).letters, 4)
+    steps = [load_and_path(problem) for problem in problems]
     for mean in MEANS:
-        assert 0 < bounds.seconds(mean) <= min(mean_of(problem, mean) for problem in problems)
+        least = min(mean.load * load + (1 - mean.load) * path for load, path in steps)
+        assert 0 < bounds.seconds(mean) <= least
 
 
 # Exchanges make up much of a decoder in parts, which the load and the path alone do not see.
