@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from situate.errors import ReadError
+from situate.evaluators.measurements import Measurements
 from situate.study.file import StudyFile
 from situate.study.samples import Packing
-from tests.study.studies import HEADER, edited, make_study, record, refused
+from situate.study.study import Study
+from tests.study.studies import BATCH, HEADER, batch, edited, make_study, record, refused
 
 
 # Placements as bytes.
@@ -98,6 +100,24 @@ def test_an_edited_final_is_noticed(statement: str, tmp_path: Path) -> None:
         record(study, 4, "finals")
     edited(path, statement.replace("samples", "finals"))
     refused("a: sample (5|1000) of the study is damaged; restore", path, ReadError)
+
+
+# Controllers on the wall clock measure several batches at once. A search that is killed then leaves
+# a study in which samples of an earlier batch are missing.
+def test_samples_of_several_batches_may_be_missing_by_the_wall_clock(tmp_path: Path) -> None:
+    path, header = tmp_path / "a", HEADER | {"controllers": "2, wall, at most 3 updates stale"}
+    placements, measured = batch(0)
+    kept = Measurements(measured.seconds[:-1], measured.outcome[:-1])
+    with StudyFile(path, header) as study:
+        study.record(np.arange(BATCH - 1), placements[:-1], kept, 0)
+        record(study, BATCH)
+    assert len(Study.read(path)) == BATCH - 1
+    with StudyFile(path, header) as study:
+        rows, _ = study.stored_samples(BATCH, batch(BATCH)[0])
+        assert len(rows) == BATCH
+    edited(path, "DELETE FROM samples WHERE number = 1")
+    with pytest.raises(ReadError, match="a: sample 1 of the study is damaged"):
+        Study.read(path)
 
 
 def test_a_sample_too_many_is_noticed(tmp_path: Path) -> None:

@@ -118,8 +118,10 @@ class StudyFile:
                 create(self._connection, header)
             else:
                 check_header(read_header(self._connection, self.path), header, self.path)
+            together = samples.measures_batches_together(header)
             counts = {
-                table: samples.check(self._connection, self.path, table) for table in samples.TABLES
+                table: samples.check(self._connection, self.path, table, together)
+                for table in samples.TABLES
             }
             self.workers = tables.read_workers(self._connection, self.path)
         self._count = {table: count for table, (count, _) in counts.items()}

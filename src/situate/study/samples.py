@@ -130,12 +130,24 @@ def write(
     write_count(connection, table, count)
 
 
+def measures_batches_together(header: Mapping[str, str]) -> bool:
+    """True if controllers measure several batches at once, by the wall clock."""
+    return header.get("controllers", "").split(", ")[1:2] == ["wall"]
+
+
 def check(
-    connection: sqlite3.Connection, path: Path, table: SampleTable = "samples"
+    connection: sqlite3.Connection,
+    path: Path,
+    table: SampleTable = "samples",
+    together: bool = False,
 ) -> tuple[int, int]:
     """The number of samples, and the number before the first missing one.
 
     Samples of the last batch may be measured in any order, so some of them may be missing.
+
+    Args:
+        together: True if samples of several batches may be missing; see
+            `measures_batches_together`.
 
     Raises:
         ReadError: a sample is missing from an earlier batch, there are too many, or one is damaged.
@@ -144,7 +156,7 @@ def check(
     for sample in _read_rows(connection, path, 0, 2**62, table):
         if missing is None and sample.number != count:
             missing = count
-        if missing is not None and sample.batch > missing:
+        if missing is not None and sample.batch > missing and not together:
             raise damaged(path, f"sample {missing} of the study")
         count += 1
     complete = count if missing is None else missing

@@ -49,7 +49,8 @@ class Study:
         path = Path(path)
         with closing(connect(path, write=False)) as connection, one_line(path):
             header = read_header(connection, path)
-            _, complete = samples.check(connection, path)
+            together = samples.measures_batches_together(header)
+            _, complete = samples.check(connection, path, together=together)
             stored = samples.read(connection, path, end=complete)
             finals = samples.read(connection, path, table="finals")
             origins = tuple(tables.read_workers(connection, path))
