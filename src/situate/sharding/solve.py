@@ -89,10 +89,10 @@ def solve_sharding(
     solver = ShardingSolver(reduction.arrays, seed=seed)
     try:
         while rounds is None or count < rounds:
-            left = math.inf if time_limit is None else begin + time_limit - time.monotonic()
-            if left <= 0:
+            remaining = math.inf if time_limit is None else begin + time_limit - time.monotonic()
+            if remaining <= 0:
                 break
-            solver.round(two_threads=threads is None or threads > 1, seconds=left)
+            solver.round(two_threads=threads is None or threads > 1, seconds=remaining)
             count += 1
             if solver.excess == 0 and solver.value <= _bound(solver):
                 break

@@ -38,7 +38,9 @@ def find_transformer(text: str) -> Transformer:
 def _of_zoo(name: str) -> Transformer:
     sizes = network(name)[0].sizes
     if not sizes:
-        names = ", ".join(each for each in zoo.names() if network(each)[0].sizes)
+        names = ", ".join(
+            network_name for network_name in zoo.names() if network(network_name)[0].sizes
+        )
         raise SituateError(
             f"{name}: layouts divide decoders of equal layers, in the zoo {names}: take one, or "
             f"{REMEDY}"

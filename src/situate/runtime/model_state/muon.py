@@ -13,6 +13,7 @@ import torch
 from torch.optim._muon import muon
 
 from situate.runtime.model_state.adam import update_adamw
+from situate.runtime.model_state.in_turn import UpdatesInTurn
 from situate.torch_capture.updates.optimizer_state import is_matrix, state_tensors
 
 Tensors = Sequence[torch.Tensor]
@@ -24,7 +25,7 @@ MUON_OPTIONS = (
 ADAMW_OPTIONS = ("lr", "betas", "eps", "weight_decay", "maximize")
 
 
-class MuonAdamW(torch.optim.Optimizer):
+class MuonAdamW(UpdatesInTurn):
     """`torch.optim.Muon` for the matrices among the parameters, `torch.optim.AdamW` for the rest.
 
     Args:
@@ -49,19 +50,13 @@ class MuonAdamW(torch.optim.Optimizer):
         ]
         super().__init__([group for group in groups if group["params"]], {})
 
-    @torch.no_grad()
-    def step(self, closure: Any = None) -> Any:
-        """Update all parameters with a gradient."""
-        loss = None if closure is None else closure()
-        for group in self.param_groups:
-            for parameter in group["params"]:
-                if parameter.grad is not None:
-                    state = self._state_of(parameter)
-                    names = [part.name for part in state_tensors(self.kind, tuple(parameter.shape))]
-                    parts = [parameter, *(state[name] for name in names)]
-                    count = state.get("step", torch.zeros((), device="cpu"))
-                    update_muon(parts, parameter.grad, count, group)
-        return loss
+    def _update(self, parameter: torch.Tensor, group: Mapping[str, Any]) -> None:
+        assert parameter.grad is not None
+        state = self._state_of(parameter)
+        names = [part.name for part in state_tensors(self.kind, tuple(parameter.shape))]
+        parts = [parameter, *(state[name] for name in names)]
+        count = state.get("step", torch.zeros((), device="cpu"))
+        update_muon(parts, parameter.grad, count, group)
 
     def _state_of(self, parameter: torch.Tensor) -> dict[str, torch.Tensor]:
         """The state of a parameter; zeros before its first update. Muon counts no steps."""

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from situate.runtime.model_state.adam import update_adamw
+from situate.runtime.model_state.in_turn import UpdatesInTurn
 from situate.torch_capture.updates.optimizer_state import BLOCK, state_tensors
 
 Tensors = Sequence[torch.Tensor]
@@ -26,20 +27,10 @@ SMALLEST_SCALE = 1e-12
 """Of a block of zeros, as in torchao."""
 
 
-class AdamWBf16(torch.optim.AdamW):
+class AdamWBf16(UpdatesInTurn, torch.optim.AdamW):
     """AdamW with moments in bfloat16."""
 
     kind = "adamw-bf16"
-
-    @torch.no_grad()
-    def step(self, closure: Any = None) -> Any:
-        """Update all parameters with a gradient."""
-        loss = None if closure is None else closure()
-        for group in self.param_groups:
-            for parameter in group["params"]:
-                if parameter.grad is not None:
-                    self._update(parameter, group)
-        return loss
 
     def _update(self, parameter: torch.Tensor, group: Mapping[str, Any]) -> None:
         state = self._state_of(parameter)

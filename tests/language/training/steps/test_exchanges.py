@@ -21,9 +21,11 @@ def test_rings_of_a_layout():
 # The bytes of a transfer take the exchange's seconds on the links of the ring.
 def test_bytes_inside_a_node():
     site = find_site("h100-8")
-    each = exchange(site, Rings.of(Layout(tp=8)).tensor, 1e-3)
+    ring_exchange = exchange(site, Rings.of(Layout(tp=8)).tensor, 1e-3)
     link = site.cluster
-    assert each.size / link.bandwidth[0, 1] + link.latency[0, 1] == pytest.approx(1e-3, rel=1e-6)
+    assert ring_exchange.size / link.bandwidth[0, 1] + link.latency[0, 1] == pytest.approx(
+        1e-3, rel=1e-6
+    )
 
 
 def test_rings_across_nodes_share_the_network():
@@ -37,9 +39,9 @@ def test_rings_across_nodes_share_the_network():
 
 def test_an_exchange_below_a_latency_is_part_of_the_op():
     site = find_site("h100-8")
-    each = exchange(site, Rings.of(Layout(tp=8)).tensor, 1e-6)
-    assert each.next is None
-    assert each.rest == 1e-6
+    ring_exchange = exchange(site, Rings.of(Layout(tp=8)).tensor, 1e-6)
+    assert ring_exchange.next is None
+    assert ring_exchange.rest == 1e-6
 
 
 def test_one_device_exchanges_nothing():

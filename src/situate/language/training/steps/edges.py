@@ -93,7 +93,7 @@ class DeviceEdges:
         actions = ["network.backward"] if before != EMBEDDING else ["embedding.backward"]
         if self._step.layout.zero_bubble and before != EMBEDDING:
             actions.append("network.weight")
-        readers = [self._op(each, before, micro) for each in actions]
+        readers = [self._op(action, before, micro) for action in actions]
         size = self._step.sizes.bytes.stream
         self._step.send("gradient", self._op(action, block, micro), readers, size, None)
 
@@ -116,22 +116,22 @@ class DeviceEdges:
 
     def _exchange(self, producer: int, action: str, block: int, micro: int) -> None:
         """Exchanges between the parts of a block, with the next device of each team."""
-        for name, each in zip(
+        for name, exchange in zip(
             ("tensor", "experts"), self._step.sizes.exchanges(action, block), strict=True
         ):
-            if each.next is not None:
-                reader = self._op(action, block, micro, int(each.next[self._member]))
-                self._step.send(name, producer, [reader], each.size, None)
+            if exchange.next is not None:
+                reader = self._op(action, block, micro, int(exchange.next[self._member]))
+                self._step.send(name, producer, [reader], exchange.size, None)
 
     def _gather(self, action: str, names: Sequence[str], block: int, micro: int) -> None:
         """The weights of a block for one pass of a micro-batch."""
         gather = self._op(action, block, micro)
         self._step.control.append((gather, self._op(names[0], block, micro)))
-        each = self._step.sizes.gather_exchange(block)
-        if each.next is not None:
-            other = int(each.next[self._member])
+        exchange = self._step.sizes.gather_exchange(block)
+        if exchange.next is not None:
+            other = int(exchange.next[self._member])
             readers = [self._op(name, block, micro, other) for name in names]
-            self._step.send("weights", gather, readers, each.size, None)
+            self._step.send("weights", gather, readers, exchange.size, None)
 
     def _add_states(self, block: int) -> None:
         """Edges of weights and gradients: replicas exchange them, and the update reads them."""

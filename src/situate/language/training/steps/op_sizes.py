@@ -67,8 +67,8 @@ class OpSizes:
     def persistent(self, block: int) -> int:
         """Bytes of a block's states on a device."""
         states = self.states(block)
-        each = states.weights + states.gradients + states.optimizer
-        return round(max(self._layers(block), 1) * each)
+        nbytes = states.weights + states.gradients + states.optimizer
+        return round(max(self._layers(block), 1) * nbytes)
 
     def activations(self, block: int) -> int:
         """Bytes that a block keeps of a micro-batch beside its input."""
@@ -87,7 +87,7 @@ class OpSizes:
 
     def _seconds(self, action: str, block: int) -> dict[str, float]:
         """Seconds of an op by the key of the device."""
-        rest = sum(each.rest for each in self.exchanges(action, block))
+        rest = sum(exchange.rest for exchange in self.exchanges(action, block))
         return {
             key: self._on_device(costs, action, block) + rest for key, costs in self._costs.items()
         }
@@ -125,8 +125,8 @@ class OpSizes:
     def _hidden_seconds(self, action: str, block: int) -> float:
         """Seconds of the transfer of a collective, which passes may hide."""
         costs = self._slowest
-        each = (1 - costs.exposure) * self._collective(costs, action)
-        return ring_seconds(self._site, self.rings.states, each * self.elements(block))
+        seconds = (1 - costs.exposure) * self._collective(costs, action) * self.elements(block)
+        return ring_seconds(self._site, self.rings.states, seconds)
 
     def _gather_exchange(self, block: int) -> Exchange:
         """The transfers that gather the weights of a block for one pass."""

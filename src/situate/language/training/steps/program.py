@@ -85,9 +85,9 @@ class DeviceProgram:
         ]
         self.waits: dict[Slot, Slot] = {}
         passes = [
-            each
+            block_pass
             for stage_pass in stage_passes(layout, stage, count)
-            for each in self._block_passes(stage_pass)
+            for block_pass in self._block_passes(stage_pass)
         ]
         self.slots = list(self._slots(passes))
         self.place: dict[tuple[str, int, int], int] = {slot: i for i, slot in enumerate(self.slots)}
@@ -112,16 +112,16 @@ class DeviceProgram:
 
     def _slots(self, passes: Sequence[BlockPass]) -> Iterator[Slot]:
         """All ops: weights first, the passes, gradients as soon as they are whole, updates last."""
-        left = Counter(each.block for each in passes)
+        remaining = Counter(block_pass.block for block_pass in passes)
         for part in self.parts:
             yield Slot("weights", part, EVERY)
         yield from self._gathers(passes, 0)
-        for i, each in enumerate(passes):
+        for i, block_pass in enumerate(passes):
             yield from self._gathers(passes, i + 1)
-            yield from self._compute(each)
-            left[each.block] -= 1
-            if left[each.block] == 0:
-                yield Slot("gradients", each.block, EVERY)
+            yield from self._compute(block_pass)
+            remaining[block_pass.block] -= 1
+            if remaining[block_pass.block] == 0:
+                yield Slot("gradients", block_pass.block, EVERY)
         for part in self.parts:
             yield Slot("update", part, EVERY)
 
@@ -129,24 +129,28 @@ class DeviceProgram:
         """The op that gathers a pass's weights; it starts after the last pass but one."""
         if not self._often or index >= len(passes):
             return
-        each = passes[index]
-        if each == BlockPass("backward", EMBEDDING, each.micro):
+        block_pass = passes[index]
+        if block_pass == BlockPass("backward", EMBEDDING, block_pass.micro):
             return
-        slot = Slot(f"gather.{each.direction}", each.block, each.micro)
+        slot = Slot(f"gather.{block_pass.direction}", block_pass.block, block_pass.micro)
         if index >= 2:
             before = passes[index - 2]
             self.waits[slot] = Slot(self._actions(before)[-1], before.block, before.micro)
         yield slot
 
-    def _compute(self, each: BlockPass) -> Iterator[Slot]:
+    def _compute(self, block_pass: BlockPass) -> Iterator[Slot]:
         """The ops of a pass through a block or an end; the head has both directions in one."""
-        for action in self._actions(each):
-            yield Slot(action, each.block, each.micro)
-        is_last = each.direction == "backward" or each.block == len(self._blocks)
+        for action in self._actions(block_pass):
+            yield Slot(action, block_pass.block, block_pass.micro)
+        is_last = block_pass.direction == "backward" or block_pass.block == len(self._blocks)
         if is_last and self._reduces_often:
-            yield Slot("scatter", each.block, each.micro)
+            yield Slot("scatter", block_pass.block, block_pass.micro)
 
-    def _actions(self, each: BlockPass) -> tuple[str, ...]:
-        if each.block == EMBEDDING:
-            return (f"embedding.{each.direction}",)
-        return COMPUTE[each.direction] if each.block < len(self._blocks) else ("head.forward",)
+    def _actions(self, block_pass: BlockPass) -> tuple[str, ...]:
+        if block_pass.block == EMBEDDING:
+            return (f"embedding.{block_pass.direction}",)
+        return (
+            COMPUTE[block_pass.direction]
+            if block_pass.block < len(self._blocks)
+            else ("head.forward",)
+        )
