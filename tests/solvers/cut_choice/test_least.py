@@ -170,6 +170,7 @@ def test_no_cut_step_has_a_smaller_mean(name, launch) -> None:
     problems = [Problem(graph, cluster(launch=launch)) for graph in cut_graphs(name)]
     assert len(problems) > 5
     bounds = LeastOverCuts(problems[0], traced(name).letters, 4)
+    assert bounds.simple_seconds() == least_in_any_cut(problems[0], 4)
     steps = [load_and_path(problem) for problem in problems]
     for mean in MEANS:
         least = min(mean.load * load + (1 - mean.load) * path for load, path in steps)

@@ -154,14 +154,14 @@ def _least(step: CutStep, trial: _Trial, whole: Problem) -> float:
     """Seconds that the step takes in any cut. Of a large step, the mean that is best for the trial
     is the only one."""
     most_parts = len(accelerators(whole))
-    simple = least_in_any_cut(whole, most_parts)
     letters = step.letters() if is_bounded(whole) else None
     if letters is None:
-        return simple
+        return least_in_any_cut(whole, most_parts)
     means: Sequence[Mean] = MEANS
     if trial.step is not step and (short := trial.step.letters()):
         means = (max(MEANS, key=LeastOverCuts(trial.problem, short, most_parts).seconds),)
-    return max(simple, *map(LeastOverCuts(whole, letters, most_parts).seconds, means))
+    bounds = LeastOverCuts(whole, letters, most_parts)
+    return max(bounds.simple_seconds(), *map(bounds.seconds, means))
 
 
 def _finalists(plans: Mapping[Cuts, Result]) -> list[Problem]:

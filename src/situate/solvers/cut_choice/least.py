@@ -89,6 +89,7 @@ class LeastOverCuts:
 
     def __init__(self, whole: Problem, letters: LetterGraph, most_parts: int) -> None:
         problem = self._problem = without_copies(whole)
+        self._most_parts = most_parts
         self._letters, self._ranges = letters, tuple(ranges(most_parts))
         self._labels = [
             labels_of(op, letters.units, self._ranges, self._is_sum(op)) for op in letters.ops
@@ -106,6 +107,10 @@ class LeastOverCuts:
         # By pair of labels, its number: most exchanges of repeated blocks have the same one.
         self._pairs: dict[Pair, int] = {}
         self._exchanges = [*self._exchanges_along(path[::-1])]
+
+    def simple_seconds(self) -> float:
+        """The bound that counts no exchanges, as `least_in_any_cut` has it."""
+        return max(self._load.seconds, longest_path(self._problem, self._most_parts)[0])
 
     def seconds(self, mean: Mean) -> float:
         """The bound by a mean."""
