@@ -122,8 +122,36 @@ def test_the_name_of_a_test_has_its_settings():
     assert not megatron_test(row(TEST | {"model": "gpt3_mcore_te_scoped_cudagraph"})).precise
 
 
+def test_settings_of_a_test_are_those_of_its_configuration():
+    latent = TEST | {
+        "model": "gpt3_mcore_te_tp2_pp2_ep4_etp1_mtp_resume_torch_dist_fp8", "layers": "16",
+        "hidden": "1024", "heads": "32", "seq": "4096", "tp": "2", "pp": "2", "vp": "", "ep": "4",
+    }  # fmt: skip
+    test = megatron_test(row(latent))
+    assert test.precise
+    assert (test.model.latent, test.model.head, test.model.value_head) == (2112, 192, 128)
+    assert (test.run.layout.mtp, test.run.layout.vp) == (1, 4)
+    assert test.model.vocabulary == 51712
+    assert test.run.recipe.software.attention == "scores"
+    assert not test.run.recipe.software.dropout
+
+
+def test_offloading_leaves_few_activations_on_the_device():
+    offloading = TEST | {
+        "model": "gpt3_moe_mcore_te_tp2_pp2_ep4_etp1_fine_grained_offloading", "layers": "15",
+        "hidden": "1024", "heads": "32", "seq": "4096", "micro_batch": "1", "global_batch": "8",
+        "tp": "2", "pp": "2", "vp": "", "ep": "4", "recompute": "selective", "peak_gib": "7.749",
+        "hardware": "H100 DGX",
+    }  # fmt: skip
+    cell = cell_of(row(offloading))
+    # Six layers and a predictor are on the last stage.
+    assert cell.model.layers == 12
+    assert predicted_gib(cell) == pytest.approx(7.749, rel=0.05)
+
+
 def test_workspaces_are_larger_since_hopper():
-    assert workspace_of_test("A100 DGX", False, False) < workspace_of_test("H100", False, False)
+    assert workspace_of_test("A100 DGX", False, 1) < workspace_of_test("H100", False, 1)
+    assert workspace_of_test("H100", False, 3) - workspace_of_test("H100", False, 1) == 2**26
 
 
 # Fits.

@@ -25,25 +25,28 @@ MEGATRON_2025 = replace(MEGATRON, name="megatron-2025", expert_launch=1e-3, expe
 """NeMo's containers before 26.06 launched the kernels of experts, and moved tokens, one by one."""
 
 MEGATRON_TESTS = replace(MEGATRON, name="megatron-tests", dropout=True, expert_launch=1e-3)
-MEGATRON_SCORES = replace(MEGATRON_TESTS, attention="scores")
 
-TORCHTITAN = SOFTWARE["torchtitan"]
+TORCHTITAN = replace(SOFTWARE["torchtitan"], keeps_outputs=True)
+"""PyTorch's pipelines kept all outputs before `step(return_outputs=False)` of late 2025
+(pytorch/pytorch#159251)."""
+
 TORCHTITAN_ASYNC = replace(TORCHTITAN, name="torchtitan-async", hidden=0.5)
 TORCHTITAN_EAGER = replace(TORCHTITAN, name="torchtitan-eager", logit_bytes=14, layer_launch=400e-6)
 
 COMPOSER = SOFTWARE["composer"]
 
 
-def test_workspace(hardware: str, deterministic: bool, grouped: bool) -> int:
+def test_workspace(hardware: str, deterministic: bool, streams: int) -> int:
     """Bytes of the libraries' workspaces in Megatron-LM's tests.
 
     Args:
         hardware: of the row.
         deterministic: cuBLAS has `:4096:8`, 32 MiB in each of two threads; its default is 8 MiB
             before Hopper and 32 MiB since then.
-        grouped: Transformer Engine multiplies groups of matrices in four streams.
+        streams: in which Transformer Engine multiplies: four for groups of matrices, three if
+            products overlap with their collectives (`_NUM_MAX_UB_STREAMS`).
     """
     old = "A100" in hardware
     cublas = 64 if deterministic or not old else 16
-    engine = (4 if old else 32) * (4 if grouped else 1)
+    engine = (4 if old else 32) * streams
     return (cublas + engine + 8) * MIB

@@ -44,6 +44,10 @@ def test_megatron_has_experts():
     assert "--num-experts 8 --moe-router-topk 2" in line
 
 
+def test_megatron_has_further_predictions():
+    assert "--mtp-num-layers 1" in lines("tp=8,mtp=1")["Megatron-LM"]
+
+
 def test_torchtitan_has_schedules_of_pipelines():
     text = "pp=4,tp=4,vp=2,recipe=fsdp2,batch=16"
     flag = "--parallelism.pipeline_parallel_schedule"

@@ -43,6 +43,7 @@ def _megatron(model: Transformer, run: Run, machine: Machine) -> str:
         *(["--use-distributed-optimizer"] if layout.zero == 1 else []),
         *([f"--num-distributed-optimizer-instances {copies}"] if copies > 1 else []),
         *(["--optimizer-cpu-offload"] if layout.offload else []),
+        *([f"--mtp-num-layers {layout.mtp}"] if layout.mtp else []),
         *_recomputation(layout),
         *_precision(run),
         *_sizes(model, run),

@@ -58,7 +58,7 @@ def search(
 
     Args:
         model: the transformer.
-        run: the sequence and the recipe; its layout is not read.
+        run: the sequence, the recipe, and the further predictions of its layout.
         machine: the cluster.
         batch: samples of a step.
         count: layouts to return.
@@ -107,7 +107,8 @@ def legal_layouts(model: Transformer, run: Run, machine: Machine, batch: int) ->
         *("recompute", "offload", "zero_bubble"),
     )
     columns = np.array(rows, np.int64).reshape(len(rows), len(names)).T
-    return LayoutTable(dict(zip(names, columns, strict=True)))
+    mtp = np.full(len(rows), run.layout.mtp)
+    return LayoutTable(dict(zip(names, columns, strict=True)) | {"mtp": mtp})
 
 
 def _divisors(number: int) -> list[int]:

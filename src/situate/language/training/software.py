@@ -45,6 +45,9 @@ class Software:
         name: in tables.
         attention: the kernel of its attention.
         dropout: masks of dropout are stored.
+        result_copies: copies of attention's result that the backward pass needs.
+        repeated_parts: parts of a layer's activations that selective recompute repeats.
+        offloaded: parts of a layer's activations that wait in host memory for its backward pass.
         logit_bytes: bytes for each logit at the peak: in the type of the weights, their copies in
             float32, and their gradients.
         divided_logit_bytes: the same if tensor parallelism divides them.
@@ -59,12 +62,18 @@ class Software:
         expert_passes: times that the forward pass reads or writes a token's copy for an expert.
         stays_gathered: with a pipeline, ZeRO-3 keeps weights and gradients whole for the step.
         zero_bubble: its interleaved pipelines have a zero-bubble schedule.
+        keeps_outputs: pipelines keep the logits of all micro-batches, to join them after the step.
+        predicts: it trains layers that predict further tokens.
+        fused_softmax: softmax over scores is one kernel; else its float32 result stays.
         pace: the factors of its parts.
     """
 
     name: str
     attention: Attention = "flash2"
     dropout: bool = False
+    result_copies: int = 1
+    repeated_parts: tuple[str, ...] = ("scores",)
+    offloaded: tuple[str, ...] = ()
     logit_bytes: float = 14
     divided_logit_bytes: float = 14
     selective: float = 0.0
@@ -77,7 +86,18 @@ class Software:
     expert_passes: float = 4.0
     stays_gathered: bool = False
     zero_bubble: bool = False
+    keeps_outputs: bool = False
+    predicts: bool = False
+    fused_softmax: bool = True
     pace: Pace = Pace()
+
+    @property
+    def score_bytes(self) -> int:
+        """Bytes of a score that attention without a kernel of its own stores.
+
+        Softmax; with dropout its mask and its result; a float32 copy if nothing fuses it.
+        """
+        return 2 + 3 * self.dropout + 2 * (not self.fused_softmax)
 
 
 SOFTWARE = {
@@ -94,6 +114,7 @@ SOFTWARE = {
             hidden=0.4,
             layer_launch=250e-6,
             expert_launch=0.3e-3,
+            predicts=True,
             pace=Pace({"matrices": 0.9}, 0.06, 0.31),
         ),
         # torchtitan compiles its loss, but not that of logits divided by DTensor. Of every second

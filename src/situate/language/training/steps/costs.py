@@ -13,15 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.language.training.activations import layer_memory, stream_bytes
 from situate.language.training.layout import LayoutTable, Run
 from situate.language.training.machine import Machine
 from situate.language.training.memory import (
     NCCL_GROUP,
-    layer_memory,
     logit_bytes,
     stage_weights,
     state_bytes,
-    stream_bytes,
 )
 from situate.language.training.seconds import (
     ZERO3_EXPOSED,
@@ -209,18 +208,24 @@ def step_bytes(model: Transformer, run: Run) -> StepBytes:
         activations=float(activations[0]),
         recomputation=float(repeated[0]),
         logits=float(logits[0]),
-        layer=_states(model, run, layer),
-        embedding=_states(model, run, embedding),
-        head=_states(model, run, head),
+        layer=_states(model, run, layer, 0.0),
+        embedding=_states(model, run, embedding, 1.0),
+        head=_states(model, run, head, 1.0),
         constant=run.recipe.software.workspace + NCCL_GROUP * groups,
     )
 
 
-def _states(model: Transformer, run: Run, elements: Elements) -> StateBytes:
-    """States of these elements, with the copies in which products read them, if they stay."""
+def _states(model: Transformer, run: Run, elements: Elements, end: float) -> StateBytes:
+    """States of these elements, with the copies in which products read them, if they stay.
+
+    Args:
+        model, run: of the step.
+        elements: outside experts, and of experts.
+        end: share of them that is of the embedding or the output.
+    """
     table, recipe = LayoutTable.of([run.layout]), run.recipe
     weights, experts = (np.array([count]) for count in elements)
-    roles = state_bytes(model, recipe, table, weights, experts)
+    roles = state_bytes(model, recipe, table, weights, experts, end * weights)
     whole, stays = sum(elements), recipe.software.stays_gathered
     copies = 0.0
     if run.layout.zero == 3 and run.layout.dp * run.layout.cp > 1:
