@@ -12,7 +12,16 @@ from benchmarks.layouts.megatron_tests import megatron_test
 from benchmarks.layouts.memory import margin, margin_row, predicted_gib, summary
 from benchmarks.layouts.models import CONFIGS, named_model
 from benchmarks.layouts.programs import test_workspace as workspace_of_test
-from benchmarks.layouts.seconds import PARTS, Runs, crossed, fit, runs_of, spearman, total
+from benchmarks.layouts.seconds import (
+    PARTS,
+    Runs,
+    crossed,
+    fit,
+    ranks_within_models,
+    runs_of,
+    spearman,
+    total,
+)
 from benchmarks.layouts.steps import formula_seconds, simulated_seconds, with_factors
 from benchmarks.layouts.steps import summary as step_summary
 from benchmarks.lib.record import RESULTS, ROOT, read_record
@@ -161,6 +170,7 @@ def handmade(factor: float, families: int = 40) -> Runs:
     runs = runs_of([cell] * 2 * families)
     generator = np.random.default_rng(0)
     parts = runs.parts * generator.uniform(0.5, 2, runs.parts.shape)
+    parts[:, PARTS.index("launches")] = 0
     factors = np.ones(len(PARTS))
     factors[0] = factor
     cells = [type(cell)(**vars(cell) | {"family": str(i % families)}) for i in range(2 * families)]
@@ -179,6 +189,16 @@ def test_cross_validation_predicts_each_family_by_the_others():
     alone = crossed(handmade(2.0, families=1), lambda cell: cell.family)
     assert alone.max() < 1
     assert alone.mean() < 0.9
+
+
+def test_layouts_are_ranked_by_the_medians_of_their_runs():
+    cells = [cell_of(row(VTRAIN | {"global_batch": str(8 * i)})) for i in (1, 1, 1, 2, 3)]
+    seconds = np.array([1.0, 2.0, 3.0, 3.0, 2.0])
+    runs = Runs(cells, np.ones((5, len(PARTS))), seconds)
+    # Tokens/s of 8, 16 and 24 samples: 4, 5.3 and 12; the predictions are in the other order.
+    ratio = np.array([1.0, 2.0, 3.0, 6.0, 18.0])
+    assert ranks_within_models(runs, np.ones(5)) == [pytest.approx(1)]
+    assert ranks_within_models(runs, ratio) == [pytest.approx(-1)]
 
 
 def test_rank_correlations():

@@ -38,6 +38,7 @@ PART_NAMES = {
     "tensor": "tensor parallelism",
     "context": "context parallelism",
     "experts": "exchange of experts",
+    "head": "output and loss",
     "pipeline": "messages of the pipeline",
     "data": "gradients and weights",
     "update": "update",

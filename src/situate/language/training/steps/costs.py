@@ -139,7 +139,7 @@ def step_costs(model: Transformer, run: Run, machine: Machine) -> StepSeconds:
     return StepSeconds(
         attention=attention,
         network=network,
-        head=float(head_seconds(work)[0]) * factors.get("matrices", 1.0),
+        head=float(head_seconds(work)[0]) * factors.get("head", 1.0),
         tensor=_directions(passes.tensor, factors.get("tensor", 1.0)),
         experts=_directions(passes.experts, factors.get("experts", 1.0)),
         reduction=(float(states.reduction[0]) + latency) * scale,
