@@ -11,9 +11,11 @@ from situate.language.training.fine_tuning import (
     TuningRun,
     adapter_weights,
     changes,
+    high_bytes,
     total,
     tuning_memory,
 )
+from situate.language.training.memory import MARGIN
 from tests.language.training.runs import GPT, LLAMA_8B
 
 BILLION = 1e9
@@ -56,6 +58,18 @@ def test_four_bits_are_a_quarter_and_their_scales():
 def test_every_change_saves_memory(change):
     run = TuningRun(sequence=2048)
     assert total(LLAMA_8B, replace(run, **change)) < total(LLAMA_8B, run)
+
+
+def test_99_of_100_runs_stay_below_the_margin():
+    roles = tuning_memory(LLAMA_8B, TuningRun(rank=16))
+    context = roles["context"]
+    assert high_bytes(roles) == pytest.approx(MARGIN * (sum(roles.values()) - context) + context)
+    assert all(row.high > row.bytes for row in changes(LLAMA_8B, TuningRun()))
+
+
+def test_combinations_that_are_there_are_proposed_once():
+    rows = changes(LLAMA_8B, TuningRun(rank=16))
+    assert len({row.run for row in rows}) == len(rows)
 
 
 def test_changes_end_with_the_smallest():
