@@ -69,7 +69,7 @@ def test_a_layout_without_room_says_how_much_it_lacks():
 def test_a_layout_near_the_memory_may_fit():
     run = parse_layout("tp=8,batch=8", LLAMA_8B, 8)
     figures = price(LLAMA_8B, run, h100())
-    near = replace(figures, capacity=int(1.1 * figures.reserved))
+    near = replace(figures, capacity=int(1.04 * figures.reserved))
     assert "may fit" in text(price_table(LLAMA_8B, "one", near, {}, None))
     assert price_figures(near)["may_fit"] is True
     assert price_figures(near)["fits"] is False

@@ -89,6 +89,8 @@ def test_a_change_that_is_there_is_not_proposed():
 @pytest.mark.parametrize(
     ("run", "message"),
     [
+        (TuningRun(batch=10**8), "--batch: must be at most 65,536, got 100,000,000"),
+        (TuningRun(rank=10**6), "--lora: must be at most 65,536"),
         (TuningRun(weights="4-bit"), "give --lora"),
         (TuningRun(weights="3-bit", rank=8), "--weights '3-bit'"),
         (TuningRun(optimizer="adamx"), "unknown optimizer"),

@@ -118,6 +118,11 @@ def test_deepspeed_has_its_configuration():
     assert content["zero_optimization"]["offload_optimizer"]["device"] == "cpu"
 
 
+def test_deepspeed_leaves_recomputation_to_the_script():
+    line = lines("recipe=deepspeed,recompute=full")["DeepSpeed"]
+    assert "train.py with gradient checkpointing, ds.json" in line
+
+
 def test_accelerate_has_fsdp2_or_ddp():
     assert "--fsdp_version 2" in lines("recipe=fsdp2,tp=2,dp=8")["accelerate"]
     assert "--multi_gpu" in lines("recipe=amp")["accelerate"]
@@ -135,6 +140,9 @@ def test_accelerate_has_fsdp2_or_ddp():
         ("recipe=fsdp2,zero=1", "torchtitan", "torchtitan has no zero=1 or 2"),
         ("recipe=fsdp2,zero=2", "accelerate", "FSDP2"),
         ("recipe=deepspeed,zero=3,tp=2", "DeepSpeed", "excludes zero=3"),
+        ("recipe=fsdp2,recompute=selective", "accelerate", "take recompute=full or none"),
+        ("recipe=deepspeed,recompute=selective", "DeepSpeed", "take recompute=full or none"),
+        ("recipe=fsdp2,optimizer=muon", "torchtitan", "no optimizer muon: take adamw"),
         ("pp=4,schedule=zero-bubble", "Megatron-LM", "no zero-bubble schedule"),
         ("pp=4,schedule=zero-bubble,recipe=deepspeed,zero=1", "DeepSpeed", "no zero-bubble"),
         ("pp=4,schedule=zero-bubble,recipe=fsdp2", "torchtitan", "take several chunks: vp=2"),

@@ -49,6 +49,13 @@ def test_stages_wait_for_the_head_while_micro_batches_follow_one_another():
     assert two["head"] == pytest.approx(9 * one["head"])
 
 
+def test_a_predictor_takes_a_layer_and_a_head():
+    plain, further = (parts(pp=4, count=4, mtp=mtp) for mtp in (0, 1))
+    layer = (plain["matrices"] + plain["attention"] + plain["memory"]) / (7 * 8)
+    assert further["head"] - 2 * plain["head"] == pytest.approx(4 * layer, rel=0.15)
+    assert further["matrices"] == plain["matrices"]
+
+
 def test_one_backward_pass_hides_gradients_and_a_chunk_those_of_other_chunks():
     few, many = (parts(gpus=64, dp=64, zero=1, count=count) for count in (1, 8))
     assert few["data"] == pytest.approx(many["data"])

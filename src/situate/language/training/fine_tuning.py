@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from situate.errors import SituateError, nearest
 from situate.files.contents import one_line
-from situate.language.training.layout import Layout, LayoutTable, Run
+from situate.language.training.layout import DEGREES, Layout, LayoutTable, Run
 from situate.language.training.memory import MARGIN, RESERVED, last_rank, stage_memory
 from situate.language.training.recipes import OPTIMIZERS, Recipe, find_recipe
 from situate.language.training.transformer import Transformer
@@ -26,6 +26,9 @@ LOGIT_BYTES = {"eager": 14.0, "fused": 0.2}
 
 RANK = 16
 """Rank of the adapters that are proposed."""
+
+LIMITS = {"batch": DEGREES["micro"], "seq": DEGREES["seq"], "lora": 2**16}
+"""Largest sizes by their option."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +58,12 @@ class TuningRun:
     def check(self) -> None:
         """
         Raises:
-            SituateError: choices exclude one another.
+            SituateError: choices exclude one another, or a size is absurd.
         """
+        sizes = {"batch": self.batch, "seq": self.sequence, "lora": self.rank}
+        for option, size in sizes.items():
+            if size > LIMITS[option]:
+                raise SituateError(f"--{option}: must be at most {LIMITS[option]:,}, got {size:,}")
         if self.weights not in FROZEN_BYTES:
             hint = nearest(self.weights, FROZEN_BYTES)
             raise SituateError(one_line(f"--weights {self.weights[:40]!r}{hint}"))

@@ -152,6 +152,8 @@ def _torchtitan(model: Transformer, run: Run, machine: Machine) -> str:
     """A command of torchtitan; its model is chosen by its own name and flavour."""
     layout, recipe = run.layout, run.recipe
     _check_recipe(run, "torchtitan", "fsdp2", "amp")
+    if recipe.optimizer.name != "adamw":
+        raise SituateError(f"torchtitan has no optimizer {recipe.optimizer.name}: take adamw")
     if layout.zero in (1, 2):
         raise SituateError("torchtitan has no zero=1 or 2: it replicates, or divides all (zero=3)")
     if layout.offload:
@@ -222,6 +224,10 @@ def _deepspeed(model: Transformer, run: Run, machine: Machine) -> str:
     _check_recipe(run, "DeepSpeed", "deepspeed")
     _check_schedule(layout, "DeepSpeed")
     _only_replicas(layout, "DeepSpeed", "tp")
+    if layout.recompute == "selective":
+        raise SituateError(
+            "DeepSpeed repeats what train.py checkpoints: take recompute=full or none"
+        )
     if layout.shard:
         raise SituateError("DeepSpeed divides states among all replicas: leave shard out")
     if layout.tp > 1 and layout.zero == 3:
@@ -240,7 +246,8 @@ def _deepspeed(model: Transformer, run: Run, machine: Machine) -> str:
         content["tensor_parallel"] = {"autotp_size": layout.tp}
     nodes = f"--num_nodes {machine.count // machine.node} --num_gpus {machine.node}"
     text = json.dumps(content)
-    return f"deepspeed {nodes} train.py --deepspeed_config ds.json  # ds.json: {text}"
+    script = "train.py with gradient checkpointing, " if layout.recompute == "full" else ""
+    return f"deepspeed {nodes} train.py --deepspeed_config ds.json  # {script}ds.json: {text}"
 
 
 def _accelerate(model: Transformer, run: Run, machine: Machine) -> str:
@@ -254,6 +261,8 @@ def _accelerate(model: Transformer, run: Run, machine: Machine) -> str:
         f"--num_machines {nodes} --num_processes {machine.count}",
         f"--mixed_precision {mixed} --gradient_accumulation_steps {layout.count}",
     ]
+    if layout.recompute == "selective":
+        raise SituateError("accelerate repeats whole layers: take recompute=full or none")
     if layout.zero in (1, 2):
         raise SituateError("accelerate divides states by FSDP2 (zero=3), or by DeepSpeed")
     if layout.zero == 3 or layout.tp * layout.cp > 1:

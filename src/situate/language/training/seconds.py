@@ -375,12 +375,20 @@ def _context(work: Workload, attention: Floats) -> Pass:
 
 
 def head_seconds(work: Workload) -> Floats:
-    """The output's product with its loss, forwards and backwards."""
+    """The output's product with its loss, forwards and backwards, and layers of predictors.
+
+    A predictor has a layer, the projection of its two inputs, and a loss of its own.
+    """
     model, table, gpu = work.model, work.table, work.machine.weakest
     columns = model.vocabulary / table.tp
     product = product_seconds(gpu, work.kind, work.tokens, columns, model.hidden)
     passes = pass_seconds(gpu, work.software.loss_bytes * work.tokens * columns)
-    return (1 + BACKWARD) * product + passes
+    head = (1 + BACKWARD) * product + passes
+    inputs = product_seconds(
+        gpu, work.kind, work.tokens, model.hidden / table.tp, 2.0 * model.hidden
+    )
+    layer = sum(layer_passes(work).by_part.values(), np.zeros(len(table)))
+    return head + table.mtp * (head + (1 + BACKWARD) * inputs + layer)
 
 
 def _pipeline(work: Workload) -> Floats:

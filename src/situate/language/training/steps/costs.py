@@ -200,6 +200,8 @@ def step_bytes(model: Transformer, run: Run) -> StepBytes:
     activations, repeated = layer_memory(model, run, table)
     tokens = table.micro * run.sequence / table.cp
     logits = logit_bytes(model, run.recipe.software, table, table.pp - 1, tokens)
+    # The op of the head runs the layers of further predictions too.
+    logits = logits + table.mtp * (activations + 4 * stream_bytes(model, run, table))
     layout = run.layout
     degrees = (layout.tp, layout.cp, layout.dp, layout.pp, layout.ep)
     groups = sum(degree > 1 for degree in degrees)
