@@ -145,6 +145,15 @@ def test_settings_of_a_test_are_those_of_its_configuration():
     assert not test.run.recipe.software.dropout
 
 
+def test_latent_attention_of_a_small_model_is_priced_closely():
+    latent = TEST | {
+        "model": "gpt3_mcore_te_tp2_pp2_mla", "layers": "4", "tp": "2", "pp": "2", "vp": "",
+        "shard": "DDP", "peak_gib": "1.1625", "hardware": "H100 DGX", "note": "median of 47 steps",
+        "path": "tests/functional_tests/x/golden_values_dev_dgx_h100.json",
+    }  # fmt: skip
+    assert predicted_gib(cell_of(row(latent))) == pytest.approx(1.1625, rel=0.01)
+
+
 def test_offloading_leaves_few_activations_on_the_device():
     offloading = TEST | {
         "model": "gpt3_moe_mcore_te_tp2_pp2_ep4_etp1_fine_grained_offloading", "layers": "15",

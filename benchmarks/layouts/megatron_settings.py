@@ -11,8 +11,26 @@ from dataclasses import dataclass, replace
 from situate.language.hyperparameters import Experts
 from situate.language.training.transformer import Transformer
 
-QUERY_RANK, CACHE_RANK, ROPE, KEY, VALUE = 1536, 512, 64, 128, 128
-"""Multi-head latent attention of the tests that follow DeepSeek-V3."""
+
+@dataclass(frozen=True)
+class Latent:
+    """Multi-head latent attention.
+
+    Attributes:
+        query_rank, cache_rank: widths of compressed queries, and of keys and values.
+        rope: part of a head with rotary positions.
+        key, value: sizes of a head without it.
+    """
+
+    query_rank: int
+    cache_rank: int
+    rope: int
+    key: int
+    value: int
+
+
+DEEPSEEK = Latent(1536, 512, 64, 128, 128)
+"""Attention of the tests that follow DeepSeek-V3."""
 
 VOCABULARY_MULTIPLE = 3232
 """Multiple to which tests that follow DeepSeek-V3 pad their vocabulary, for each device."""
@@ -24,7 +42,7 @@ class Settings:
 
     Attributes:
         experts: the mixture of experts.
-        latent: attention is that of DeepSeek-V3, with 32 heads.
+        latent: multi-head latent attention.
         last_layers: layers of the last stage, whose memory is published.
         vp: chunks of a stage.
         mtp: layers that predict further tokens.
@@ -36,7 +54,7 @@ class Settings:
     """
 
     experts: Experts | None = None
-    latent: bool = False
+    latent: Latent | None = None
     last_layers: int = 0
     vp: int = 0
     mtp: int = 0
@@ -49,7 +67,7 @@ class Settings:
 
 
 PROXY = Settings(
-    experts=Experts(32, 4, 1024, 1024, 1), latent=True, vp=4, mtp=1, scores=True, dropout=False
+    experts=Experts(32, 4, 1024, 1024, 1), latent=DEEPSEEK, vp=4, mtp=1, scores=True, dropout=False
 )
 """`gpt3_mcore_te_tp2_pp2_ep4_etp1_...`: a small DeepSeek-V3."""
 
@@ -86,6 +104,7 @@ SETTINGS = {
     "tp4_ep2_etp2_pp2": SHARED,
     "8experts_etp1_ep4": Settings(experts=Experts(8, 2, 2048, 0, 0)),
     "te_ep8": Settings(experts=Experts(8, 2, 1024, 0, 0)),
+    "tp2_pp2_mla": Settings(latent=Latent(192, 64, 8, 16, 16), scores=True),
     "op_fuser": Settings(experts=Experts(4, 1, 1344, 0, 0), scores=False),
     "weekly_mcore_tp2_pp2": Settings(scores=False, overlap=True),
     "weekly_mcore": Settings(scores=False),
@@ -101,22 +120,21 @@ def settings_of(name: str) -> Settings:
     return next((values for part, values in SETTINGS.items() if part in name), Settings())
 
 
-def with_latent_attention(model: Transformer) -> Transformer:
-    """A model of these sizes with the attention of DeepSeek-V3."""
-    latent = QUERY_RANK + CACHE_RANK + ROPE
-    heads = model.heads
+def with_latent_attention(model: Transformer, latent: Latent) -> Transformer:
+    """A model of these sizes with latent attention."""
+    heads, width = model.heads, latent.query_rank + latent.cache_rank + latent.rope
     matrices = (
-        model.hidden * latent
-        + QUERY_RANK * heads * (KEY + ROPE)
-        + CACHE_RANK * heads * (KEY + VALUE)
-        + heads * VALUE * model.hidden
+        model.hidden * width
+        + latent.query_rank * heads * (latent.key + latent.rope)
+        + latent.cache_rank * heads * (latent.key + latent.value)
+        + heads * latent.value * model.hidden
     )
     return replace(
         model,
         kv_heads=heads,
-        head=KEY + ROPE,
-        value_head=VALUE,
+        head=latent.key + latent.rope,
+        value_head=latent.value,
         attention_weights=matrices,
-        norm_weights=model.norm_weights + QUERY_RANK + CACHE_RANK,
-        latent=latent,
+        norm_weights=model.norm_weights + latent.query_rank + latent.cache_rank,
+        latent=width,
     )

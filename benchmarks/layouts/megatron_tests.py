@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from benchmarks.layouts.megatron_settings import (
+    DEEPSEEK,
     VOCABULARY_MULTIPLE,
     Settings,
     settings_of,
@@ -34,7 +35,6 @@ NO_DECODERS = (
     "nemotron",
     "grpo",
     "deepseek",
-    "mla",
     "modelopt",
 )
 """Parts of names of tests whose models are no decoders of equal layers with published sizes."""
@@ -142,10 +142,11 @@ def _model(row: Mapping[str, str], settings: Settings) -> Transformer:
     hidden, heads = int(row["hidden"]), int(row["heads"])
     bert = name.startswith("bert")
     vocabulary = int(row["vocab"] or (BERT_VOCABULARY if bert else GPT2_VOCABULARY))
-    multiple = (VOCABULARY_MULTIPLE if settings.latent else 128) * tp
-    gated = "swiglu" in name or "op_fuser" in name or settings.latent
+    proxy = settings.latent == DEEPSEEK
+    multiple = (VOCABULARY_MULTIPLE if proxy else 128) * tp
+    gated = "swiglu" in name or "op_fuser" in name or proxy
     large = "memory_speed" in name
-    untied = any(part in name for part in UNTIED) or settings.latent
+    untied = any(part in name for part in UNTIED) or settings.latent is not None
     experts = settings.experts
     if not experts and (match := re.search(r"(\d)experts", name)):
         experts = Experts(int(match[1]), 2 if "top2" in name else 1, 4 * hidden, 0, 0)
@@ -158,8 +159,8 @@ def _model(row: Mapping[str, str], settings: Settings) -> Transformer:
             layers=layers,
             hidden=hidden,
             heads=heads,
-            kv_heads=8 if large and not settings.latent else 0,
-            head=128 if settings.latent else 0,
+            kv_heads=8 if large and not proxy else 0,
+            head=128 if proxy else 0,
             ffn=_ffn(hidden, gated, settings),
             vocabulary=-(-vocabulary // multiple) * multiple,
             gated=gated,
@@ -169,7 +170,7 @@ def _model(row: Mapping[str, str], settings: Settings) -> Transformer:
             experts=experts,
         ),
     )
-    return with_latent_attention(model) if settings.latent else model
+    return with_latent_attention(model, settings.latent) if settings.latent else model
 
 
 def _ffn(hidden: int, gated: bool, settings: Settings) -> int:
@@ -177,7 +178,7 @@ def _ffn(hidden: int, gated: bool, settings: Settings) -> int:
 
     The width of a gated network is 8/3 of the hidden size, in multiples of 64.
     """
-    if settings.latent:
+    if settings.latent == DEEPSEEK:
         return 4096
     return 8 * hidden // 3 // 64 * 64 if gated else 0
 
@@ -220,6 +221,6 @@ def _layout(
         mtp=settings.mtp,
         zero=1 if row["shard"] == "distributed optimizer" else 0,
         sp=tp > 1
-        and (model.experts is not None or cp > 1 or bool(re.search("sequence_p|_sp_", name))),
+        and (model.experts is not None or cp > 1 or bool(re.search("sequence_p|_sp_|_mla", name))),
         recompute={"no": "none"}.get(row["recompute"], row["recompute"]),
     )
