@@ -150,7 +150,9 @@ def _row(problem: Problem, settings: Settings, options: argparse.Namespace) -> R
 def _figures(
     seconds: NDArray[np.float64], settings: str, updates: int, clock: Clock, wall: float
 ) -> Row:
-    each = {what: spent / updates for what, spent in clock.seconds.items() if what != "search"}
+    seconds_per_update = {
+        what: spent / updates for what, spent in clock.seconds.items() if what != "search"
+    }
     total = clock.seconds["search"]
     first, best = float(seconds[:FIRST].min()), float(seconds.min())
     return {
@@ -161,9 +163,9 @@ def _figures(
         "wall_minutes": wall / 60,
         "begin_seconds": clock.seconds["begin"],
         "cpu_seconds_an_update": (total - clock.seconds["begin"]) / updates,
-        "ask": each["ask"],
-        "evaluate": each["evaluate"],
-        "tell": each["tell"],
+        "ask": seconds_per_update["ask"],
+        "evaluate": seconds_per_update["evaluate"],
+        "tell": seconds_per_update["tell"],
         "ran": float(np.isfinite(seconds).mean()),
         f"best_of_first_{FIRST}": first if np.isfinite(first) else None,
         "best": best if np.isfinite(best) else None,

@@ -130,14 +130,14 @@ def _section(name: str, paths: Sequence[Path], fill: Fill) -> str:
 def _content(path: Path) -> Content:
     """The content of a file, with those of the ones that hold runs in other settings apart."""
     content = read_record(path)
-    made = _made(content)
+    origin = _origin(content)
     for name, other in apart(path).items():
         content["tables"]["runs"] += other["tables"]["runs"]
-        made += f"; in {markdown.SETTINGS[name]} settings {_made(other)}"
-    return {**content, "made": made}
+        origin += f"; in {markdown.SETTINGS[name]} settings {_origin(other)}"
+    return {**content, "made": origin}
 
 
-def _made(content: Content) -> str:
+def _origin(content: Content) -> str:
     """Where the numbers come from."""
     commit, dirty, _ = content["commit"].partition("+dirty")
     samples = content["options"].get("samples")

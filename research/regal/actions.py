@@ -54,16 +54,16 @@ def main(arguments: list[str] | None = None) -> None:
     chosen, weights = list[Ints](), list[NDArray[np.float64]]()
     for path in paths:
         problem = Problem(read(path), Cluster.identical(DEVICES), about.objective, RULES["regal"])
-        actions = asked(options.weights, problem, options.seed)
+        actions = chosen_actions(options.weights, problem, options.seed)
         of_graphs.append(kinds(actions, about.settings.proposed))
         chosen.append(classes(actions, about.settings.proposed))
         of_ops = op_bytes(problem)[:, :2].sum(axis=1)
         weights.append(of_ops / max(1.0, float(of_ops.max())))
-    entropies = [{kind: entropy(of) for kind, of in each.items()} for each in of_graphs]
+    entropies = [{kind: entropy(of) for kind, of in choices.items()} for choices in of_graphs]
     tables: dict[str, list[Row]] = {
         "entropy, nats": [
-            _entropies(kind, np.array([each[kind] for each in entropies]), about.objective)
-            | usual(np.concatenate([each[kind] for each in of_graphs]), *shape)
+            _entropies(kind, np.array([choices[kind] for choices in entropies]), about.objective)
+            | usual(np.concatenate([choices[kind] for choices in of_graphs]), *shape)
             for kind, shape in shapes(about.settings.proposed).items()
         ],
         "choices": list(_choices(np.concatenate(chosen), np.concatenate(weights))),
@@ -76,7 +76,7 @@ def main(arguments: list[str] | None = None) -> None:
     write(RESULTS / f"regal_actions_{options.name}.json", tables, options=options)
 
 
-def asked(path: Path, problem: Problem, seed: int) -> Ints:
+def chosen_actions(path: Path, problem: Problem, seed: int) -> Ints:
     """(n, c) what the policy of a file chooses."""
     policy = TrainedPolicy(path, problem)
     population = for_features(Simulator(problem), policy.settings, seed)

@@ -237,8 +237,8 @@ def _summary(budgets: Sequence[Limits], rows: Sequence[Row]) -> Iterator[Row]:
                 np.array([row[f"{budget}{end}"] for row in rows])
                 for end in ("", f", {start} first")
             )
-            said = {"budget": str(budget), "first": start, "graphs": len(rows)}
-            yield said | compared(without, with_start)
+            labels = {"budget": str(budget), "first": start, "graphs": len(rows)}
+            yield labels | compared(without, with_start)
 
 
 def compared(without: Values, with_start: Values) -> dict[str, object]:

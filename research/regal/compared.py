@@ -194,9 +194,9 @@ def guided(evaluations: int, files: Mapping[str, Path]) -> Iterator[Compared]:
 
 def shuffled(evaluations: int, files: Mapping[str, Path]) -> Iterator[Compared]:
     """The graph networks, without the graph."""
-    for each in guided(evaluations, files):
-        if each.method == "regal":
-            yield replace(each, label=f"{each.label}, features shuffled", shuffled=True)
+    for method in guided(evaluations, files):
+        if method.method == "regal":
+            yield replace(method, label=f"{method.label}, features shuffled", shuffled=True)
 
 
 def constants(evaluations: int, objective: Objective) -> Iterator[Compared]:
@@ -229,4 +229,4 @@ class Task:
         torch.set_num_threads(1)
         graph, cluster = read(self.path), Cluster.identical(DEVICES)
         problem = Problem(graph, cluster, self.objective, RULES["regal"])
-        return {each.label: each.planned(problem, self.seed) for each in self.compared}
+        return {method.label: method.planned(problem, self.seed) for method in self.compared}

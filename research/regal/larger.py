@@ -38,8 +38,8 @@ def main(arguments: list[str] | None = None) -> None:
         for copy in range(options.copies + 1):
             path = options.folder / f"{name}.{copy}.json.gz"
             if not path.exists():
-                made = copied(graph, derived(options.seed, copy)) if copy else graph
-                graph_json.write(made, path)
+                larger = copied(graph, derived(options.seed, copy)) if copy else graph
+                graph_json.write(larger, path)
         print(f"{name}: {len(graph.ops):,} ops, {options.copies} copies", flush=True)
 
 

@@ -141,15 +141,15 @@ def _captured(folder: Path, counts: dict[str, int]) -> Iterator[Graph]:
 
 def distinct(graphs: Iterable[Graph], counts: dict[str, int]) -> Iterator[Graph]:
     """Graphs of a size that is wanted, one of each topology."""
-    seen = set[tuple[int, ...]]()
+    topologies = set[tuple[int, ...]]()
     for graph in graphs:
         degrees = in_degrees(graph)
         if not OPS[0] <= len(graph.ops) <= OPS[1]:
             counts["too small or too large"] += 1
-        elif degrees in seen:
+        elif degrees in topologies:
             counts["same topology"] += 1
         else:
-            seen.add(degrees)
+            topologies.add(degrees)
             yield timed(graph)
 
 
@@ -166,8 +166,8 @@ def timed(graph: Graph) -> Graph:
     device = Cluster("one", (DEVICE,), (Link("*", "*", inf),))
     seconds = op_seconds(graph, device)[:, 0].tolist()
     ops = [
-        msgspec.structs.replace(op, seconds={"*": each})
-        for op, each in zip(graph.ops, seconds, strict=True)
+        msgspec.structs.replace(op, seconds={"*": duration})
+        for op, duration in zip(graph.ops, seconds, strict=True)
     ]
     return replace(graph, ops=tuple(ops), rules="regal")
 
