@@ -1,6 +1,6 @@
 """Settings of hill climbing: its groups and scales, on networks that no paper's table has.
 
-`research.learning.tuning` says what a score is. Two learned methods in `tuned` settings stand
+`research.learning.tuning` defines the score. Two learned methods in `tuned` settings stand
 beside the candidates. Results with `--noise` are recorded under a name of their own.
 """
 

@@ -1,6 +1,6 @@
 """The `tuned` settings of the sequence models: candidates on networks that no paper's table has.
 
-`research.learning.tuning` says what a score is. Four of its problems, two seeds and fewer
+`research.learning.tuning` defines the score. Four of its problems, two seeds and fewer
 samples than a search has by default take about 15 minutes of CPU. The papers' numbers, by far the
 slowest of Spotlight and the Hierarchical Planner, are run with the first seed alone.
 """
@@ -36,7 +36,7 @@ MOST = 2.0
 
 SequenceSettings = SpotlightSettings | ColocSettings | HierarchicalSettings
 Changes = Mapping[str, Mapping[str, Any]]
-"""By name, what a candidate has other than `tuned`."""
+"""By name, the settings in which a candidate differs from `tuned`."""
 
 GROUPS: Changes = {"groups 64": {"groups": 64}, "groups 128": {"groups": 128}}
 HEAVY_EDGE: Changes = {"heavy-edge": {"grouping": "heavy-edge"}}
@@ -141,8 +141,8 @@ def methods(outcomes: Mapping[str, tuning.Outcomes]) -> Iterator[Row]:
 
 
 def _error(outcomes: list[tuning.Outcomes]) -> float | None:
-    """Standard error of a score, in points, from what differs between seeds: the root mean square
-    over the candidates that have several."""
+    """Standard error of a score, in points, from the differences between seeds: the root mean
+    square over the candidates that have several."""
     squares = [_square(of) for of in outcomes if min(map(len, of.values())) > 1]
     return float(np.sqrt(np.mean(squares))) if squares else None
 

@@ -57,7 +57,7 @@ class Experiment:
         options: of `parser`.
         rules: methods that make one placement, see `research.papers.rules`.
         runs: the runs of a case.
-        targets: what the results are held to.
+        targets: the targets of the results.
     """
 
     options: argparse.Namespace
@@ -68,7 +68,7 @@ class Experiment:
     _runs: dict[tuple[Any, ...], Row] = field(default_factory=dict)
 
     def measure(self, cases: Sequence[Case]) -> None:
-        """Measure what no earlier invocation at this commit has, print and record."""
+        """Measure the rows that no earlier invocation at this commit has, print and record."""
         self._read_record()
         for case in cases:
             self._rules[case.name] = rules.row(case, self.rules)

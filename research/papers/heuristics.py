@@ -2,7 +2,7 @@
 
 HEFT and ETF as the methods give them, then their placements in the order in which the learners'
 machine runs ops; uniform draws over groups by `structure`, hill climbing over its own, and `auto`.
-What an interrupted invocation at the same commit has measured is kept.
+The measurements of an interrupted invocation at the same commit are kept.
 """
 
 from __future__ import annotations

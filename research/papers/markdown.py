@@ -48,7 +48,7 @@ def seconds(value: float | None) -> str:
 
 
 def settings(name: str) -> str:
-    """A learner's settings, and what it is told of the machine in them."""
+    """A learner's settings, and the machine's costs that it reads in them."""
     return f"{SETTINGS[name]}, {KNOWS[name]}"
 
 

@@ -38,7 +38,7 @@ TEXT = Path(__file__).parent / "text"
 
 Content = Mapping[str, Any]
 Fill = Callable[..., Mapping[str, str]]
-"""From the contents of a text's files to what the names in the text stand for."""
+"""From the contents of a text's files to the values of the names in the text."""
 
 SECTIONS: tuple[tuple[str, tuple[str, ...], Fill], ...] = (
     ("fitted", (), dict),
@@ -74,7 +74,7 @@ SECTIONS: tuple[tuple[str, tuple[str, ...], Fill], ...] = (
     ("sliced_steps", ("sliced_steps",), sliced.fill),
     ("model_statistics", ("model_statistics",), statistics.fill),
 )
-"""Each section's text, the results that fill it, and what its names stand for; of several
+"""Each section's text, the results that fill it, and the values of its names; of several
 results the first are its own."""
 
 

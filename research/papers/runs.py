@@ -1,4 +1,4 @@
-"""Runs of methods on cases, by several workers at once, and what is kept of each."""
+"""Runs of methods on cases, by several workers at once, and the record of each."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Trainings that differ in one respect: what the policy proposes (REGAL, Table 4), or the rounds of
-message passing, T (Fig. 4b).
+"""Trainings that differ in one respect: the proposals of the policy (REGAL, Table 4), or the rounds
+of message passing, T (Fig. 4b).
 
 Each variant is trained with every seed into a folder of its own, from which the same command goes
 on. Its best reward in validation is recorded, with the curve, and its improvement over BRKGA with

@@ -77,7 +77,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def chosen_actions(path: Path, problem: Problem, seed: int) -> Ints:
-    """(n, c) what the policy of a file chooses."""
+    """(n, c) the choices of the policy in a file."""
     policy = TrainedPolicy(path, problem)
     population = for_features(Simulator(problem), policy.settings, seed)
     population.run(policy.settings.feature_evaluations, inf, 1)
@@ -86,7 +86,7 @@ def chosen_actions(path: Path, problem: Problem, seed: int) -> Ints:
 
 
 def shapes(proposed: Proposed) -> dict[str, tuple[int, int]]:
-    """By what is chosen, the levels of each mean and variance, and how many of these there are."""
+    """By kind of choice, the levels of each mean and variance, and the number of these."""
     all_kinds = {
         "placement": (proposed.placement, 2 * DEVICES),
         "scheduling": (proposed.scheduling, 2),
@@ -96,7 +96,7 @@ def shapes(proposed: Proposed) -> dict[str, tuple[int, int]]:
 
 
 def kinds(actions: Ints, proposed: Proposed) -> dict[str, Ints]:
-    """(n,) the numbers of the choices of ops, by what is chosen."""
+    """(n,) the numbers of the choices of ops, by kind of choice."""
     result, begin = {}, 0
     for kind, (levels, width) in shapes(proposed).items():
         columns = actions[:, begin : begin + width]

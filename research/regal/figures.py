@@ -65,7 +65,7 @@ Draw = Callable[["Axes", Content], None]
 
 
 def drawings(results: Path) -> Iterator[tuple[str, Content, Draw]]:
-    """By picture, its name, the record that it is of, and what draws it."""
+    """By picture, its name, its record, and the function that draws it."""
     for path in sorted(results.glob("regal_*.json")):
         content = read_record(path)
         name, tables = content["options"].get("name", ""), content["tables"]

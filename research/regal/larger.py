@@ -26,7 +26,7 @@ NETWORKS = ("resnet200", "rnnlm", "llama_7b", "llama_70b", "moe", "nmt2")
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Write the files; what is there already is left as it is."""
+    """Write the files that are not there yet."""
     options = _options(arguments)
     options.folder.mkdir(parents=True, exist_ok=True)
     trained = {in_degrees(read(path)) for path in _files(options.trained)}

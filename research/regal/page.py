@@ -1,6 +1,6 @@
 """Writes research/regal.md: text from `text/`, every number of ours from research/results.
 
-What has not been measured has the command that does so.
+A part without a record shows the command that measures it.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ OURS = ("synthetic_time", "real_time", "real_memory")
 OURS_IN_PAPER_SETTINGS = tuple(f"{name}{IN_PAPER_SETTINGS}" for name in OURS)
 
 OF_CHOICES = (*OURS, *OURS_IN_PAPER_SETTINGS)
-"""Records that show what weights choose."""
+"""Records of the choices of weights."""
 
 
 def _of_sets(

@@ -11,7 +11,7 @@ from research.papers import markdown
 from research.papers.checks import TIE
 
 Verdict = Literal["yes", "no", "by construction", "unlike"]
-"""Met or not; or not counted, for it could not be otherwise, or compares what is not alike."""
+"""Met or not; or not counted, because it holds by construction, or because the cases differ."""
 
 SYMBOLS: dict[Verdict, str] = {
     "yes": "yes",

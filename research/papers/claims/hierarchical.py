@@ -14,7 +14,7 @@ from research.papers.published import HierarchicalRow
 from research.papers.tables import Results
 
 PRIOR = ("cpu", "single", "expert", "scotch", "mincut")
-"""Placements of which the best is what the paper reduces."""
+"""Placements whose best time is the one that the paper reduces."""
 
 SAME = 0.02
 """Fraction within which a time is that of one GPU; Post's error of step times, for want of one."""

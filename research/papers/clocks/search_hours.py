@@ -1,7 +1,7 @@
 """The tables' searches by a virtual clock: Post's Table 1 on 12 workers, the planner's on four
 controllers of four workers that update one policy asynchronously, beside one that waits.
 
-Post waits for all of its twelve, so what it finds is the same on any number of workers, and its
+Post waits for all of its twelve, so its findings are the same on any number of workers, and its
 rows have hours alone. A worker takes the eleven steps of a placement and no set-up.
 """
 

@@ -2,9 +2,8 @@
 five machines of four GPUs; beside it ColocRL's method on the same groups, and it on ColocRL's.
 
 Hours are those of the virtual clock, on which a trial takes its eleven steps and a set-up, and five
-trials are measured at once, though Spotlight learns after each. The
-slides' 500 minutes say how long a set-up is: what is left of them once the steps are run. About six
-minutes of one core a search.
+trials are measured at once, though Spotlight learns after each. The slides' 500 minutes give the
+length of a set-up: the remainder after the steps. About six minutes of one core a search.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The page's part on what the memory of a GPU decides."""
+"""The page's part on the decisions that the memory of a GPU makes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page's part on what placements do: who computes and what is copied."""
+"""The page's part on placements: the ops of each device, and the copies between devices."""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ def _paper_below(row: PostRow) -> float:
 
 
 def ruled_out(results: Results, rows: Sequence[PostRow]) -> str:
-    """A sentence for every case in which no placement can do what the paper's did."""
+    """A sentence for every case in which no placement can reach the paper's time."""
     result = [
         f"- {_title(row)} GPUs: the paper's Post is {markdown.percent(wanted)} below; no placement "
         f"can be more than {markdown.percent(allowed)} below here."
@@ -235,7 +235,7 @@ def _deeper(rows: Sequence[PostRow]) -> list[PostRow]:
 def share_of_bound(
     results: Results, rows: Sequence[PostRow], methods: Sequence[str] = METHODS
 ) -> str:
-    """The least and the most that the means of `tuned` runs take of what the bound allows."""
+    """The range of the improvements of `tuned` runs, as shares of those that the bound allows."""
     result = [
         checks.below(mean, results.better(_case(row))) / _allowed(results, _case(row))
         for row in rows

@@ -1,4 +1,4 @@
-"""The page's part on what groups that are told costs add."""
+"""The page's part on the gain by groups that read costs."""
 
 from __future__ import annotations
 
