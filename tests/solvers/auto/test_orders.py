@@ -100,8 +100,8 @@ def heavy_path_orders(problem: Problem) -> list[np.ndarray]:
 def post_orders(op: int, inputs: list[list[int]]) -> Iterator[list[int]]:
     """All orders of the tree that ends at an op in which its parts do not take turns."""
     for turn in permutations(inputs[op]):
-        for parts in product(*(list(post_orders(each, inputs)) for each in turn)):
-            yield [*(each for part in parts for each in part), op]
+        for parts in product(*(list(post_orders(subtree, inputs)) for subtree in turn)):
+            yield [*(op_of_part for part in parts for op_of_part in part), op]
 
 
 def plain_tree(n: int, seed: int) -> tuple[Problem, list[list[int]]]:
@@ -296,8 +296,8 @@ def order(problem: Problem) -> np.ndarray:
 
 def limited(problem: Problem, memory: int) -> Problem:
     """The problem on devices that hold so many bytes."""
-    held = tuple(structs.replace(device, memory=memory) for device in problem.cluster.devices)
-    return replace(problem, cluster=replace(problem.cluster, devices=held))
+    limited = tuple(structs.replace(device, memory=memory) for device in problem.cluster.devices)
+    return replace(problem, cluster=replace(problem.cluster, devices=limited))
 
 
 # Orders of a given placement that keep within memory.
@@ -372,11 +372,11 @@ def pipeline_optimum(problem: Problem, stages: int) -> float:
     }
     # The ops of a stage keep their order within each of the micro-batches: which comes next, then?
     turns = sorted(set(itertools.permutations([0, 0, 0, 1, 1, 1])))
-    for taken in itertools.product(turns, repeat=stages):
+    for choice in itertools.product(turns, repeat=stages):
         waits = TopologicalSorter({op: set[int]() for op in range(problem.n)})
         for producer, reader in before:
             waits.add(reader, producer)
-        for stage, turn in enumerate(taken):
+        for stage, turn in enumerate(choice):
             kinds = [iter("FBW"), iter("FBW")]
             ops = [place[f"{next(kinds[batch])}{stage}.{batch}"] for batch in turn]
             for first, second in itertools.pairwise(ops):

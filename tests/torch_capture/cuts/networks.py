@@ -121,8 +121,8 @@ def recurrent() -> Any:
 
 
 def dropping_in_attention() -> Any:
-    """A decoder whose attention drops scores, so that it has no operator of its own."""
-    return decoder(attention_dropout=0.1)
+    """A decoder of one layer whose attention drops scores, and so has no operator of its own."""
+    return decoder(1, attention_dropout=0.1)
 
 
 NETWORKS = {

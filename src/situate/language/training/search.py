@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from situate.errors import SituateError
 from situate.language.training.layout import RECOMPUTE, Integers, LayoutTable, Run, group_size
@@ -15,8 +14,6 @@ from situate.language.training.memory import MARGIN, peak_memory
 from situate.language.training.pricing import Price, prices
 from situate.language.training.seconds import step_seconds
 from situate.language.training.transformer import Transformer
-
-Mask = NDArray[np.bool_]
 
 MICRO = (1, 2, 4, 8, 16, 32)
 """Samples of a micro-batch that the search tries."""

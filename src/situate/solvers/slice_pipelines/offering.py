@@ -29,7 +29,8 @@ def offer_slice_pipelines(search: Search, orders: Sequence[PassOrder]) -> list[P
     placements.
 
     Stages go along the accelerators as listed and, if the cluster is not symmetric, in reverse.
-    Each is cut with each of `SLACKS`. Every order is offered once; further offers need time.
+    Each direction is cut with each of `SLACKS`. Every order is offered once; further offers need
+    time.
 
     Raises:
         SituateError: the step does not slice its batch.

@@ -1,8 +1,8 @@
 """Seconds and bytes of a step's ops in a layout, by the formulas that price the layout.
 
-The ops of a step add up to the parts of `step_seconds`. Each op is a part of a block of layers: an
-attention (its matrices, its core, half of the layer's passes over memory, and context
-parallelism), or a network.
+The ops of a step add up to the parts of `step_seconds`. A block of layers has two ops in each
+direction, attention (projections, core and context parallelism) and network (the rest), and each
+has half of the layer's passes that only move memory.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from situate.language.training.seconds import (
 from situate.language.training.transformer import Transformer
 
 Elements = tuple[float, float]
-"""Elements on a device, outside experts and of experts."""
+"""(elements outside experts, elements of experts) on a device."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class PartSeconds:
     """Seconds of a part of a layer for one micro-batch.
 
     Attributes:
-        forward: of the forward pass.
-        backward: of the backward pass, with what it repeats.
-        weight: of the gradients of weights, which are among those of `backward`.
+        forward: the forward pass.
+        backward: the backward pass, with recomputation.
+        weight: the share of `backward` that computes gradients of weights.
     """
 
     forward: float
@@ -59,12 +59,12 @@ class StepSeconds:
     """Seconds of the ops of a step on one model of GPU.
 
     Attributes:
-        attention, network: of a layer.
-        head: the output with its loss, in both directions.
-        tensor, experts: exchanges of a layer for a micro-batch, forwards and backwards.
-        reduction, gathering: collectives of the gradients and of the weights of one element.
-        exposure: share of these that nothing hides.
-        update: of one element.
+        attention, network: the two parts of a layer.
+        head: the output layer and the loss, in both directions.
+        tensor, experts: (forward, backward) exchanges of a layer for a micro-batch.
+        reduction, gathering: collectives of gradients and of weights, an element.
+        exposure: the share of these collectives that computation does not hide.
+        update: the optimizer's update, an element.
     """
 
     attention: PartSeconds
@@ -83,8 +83,8 @@ class StateBytes:
     """Bytes of the states of a part of the model on one device.
 
     Attributes:
-        elements: of its weights.
-        weights, gradients, optimizer: their bytes; masters and moments are the optimizer's.
+        elements: the number of its weights.
+        weights, gradients, optimizer: bytes; masters and moments are the optimizer's.
     """
 
     elements: float
@@ -98,12 +98,12 @@ class StepBytes:
     """Bytes of a step on one device.
 
     Attributes:
-        stream: a micro-batch between layers.
-        activations: what a layer keeps of a micro-batch, its input included.
-        recomputation: what a backward pass computes again.
-        logits: at the peak of the loss.
-        layer, embedding, head: states.
-        constant: of libraries.
+        stream: activations of a micro-batch between two layers.
+        activations: activations of a micro-batch that a layer keeps, with its input.
+        recomputation: activations that a backward pass computes again.
+        logits: logits and their gradients at the peak of the loss.
+        layer, embedding, head: states of each.
+        constant: memory of libraries.
     """
 
     stream: float
@@ -152,8 +152,8 @@ def step_costs(model: Transformer, run: Run, machine: Machine) -> StepSeconds:
 def _parts(
     passes: LayerPasses, factors: dict[str, float], waiting: float
 ) -> tuple[PartSeconds, PartSeconds]:
-    """Attention and network of a layer; each has half of the passes over memory, and of the
-    seconds in which the GPU waits for launches."""
+    """Attention and network of a layer; each has half of the passes that only move memory, and half
+    of the seconds that the GPU waits for launches."""
 
     def scaled(part: str, seconds: Pass) -> Pass:
         factor = factors.get(part, 1.0)
@@ -186,7 +186,7 @@ def _layers(model: Transformer, run: Run) -> int:
 
 
 def _waiting(model: Transformer, run: Run, machine: Machine) -> float:
-    """Seconds of a layer and a micro-batch in which the GPU waits for launches."""
+    """Seconds a layer and a micro-batch that the GPU waits for launches."""
     table = LayoutTable.of([run.layout])
     rounds = run.layout.count + float(idle_rounds(model, run, machine, table)[0])
     launches = float(step_seconds(model, run, machine, table)["launches"][0])
@@ -218,7 +218,7 @@ def step_bytes(model: Transformer, run: Run) -> StepBytes:
 
 
 def _states(model: Transformer, run: Run, elements: Elements, end: float) -> StateBytes:
-    """States of these elements, with the copies in which products read them, if they stay.
+    """States of these elements, with the copies of lower precision that stay in memory.
 
     Args:
         model, run: of the step.
@@ -243,7 +243,7 @@ def _states(model: Transformer, run: Run, elements: Elements, end: float) -> Sta
 
 
 def _stage_elements(model: Transformer, table: LayoutTable, stage: int) -> Elements:
-    """Elements of a stage on a device; of a stage between the ends for -1."""
+    """Elements of a stage on a device; stage -1 has neither embedding nor head."""
     rank: NDArray[np.int64] = np.array([stage])
     weights, experts = stage_weights(model, table, rank)
     return float(weights[0]), float(experts[0])
@@ -255,7 +255,7 @@ def _elements(model: Transformer, run: Run) -> tuple[Elements, Elements, Element
     table = LayoutTable.of([layout])
     middle = _stage_elements(model, table, -1)
     count = _layers(model, run)
-    # Two stages have the ends apart.
+    # With two stages or more, embedding and head are on different ones.
     apart = LayoutTable.of([replace(layout, pp=max(layout.pp, 2))])
     between = _stage_elements(model, apart, -1)[0]
     embedding = _stage_elements(model, apart, 0)[0] - between
