@@ -62,6 +62,16 @@ def test_other_problems_have_no_partition(cluster: Any, changes: dict[str, Any])
     assert _offered(Problem(apart(8), cluster, **changes)).best is None
 
 
+def test_a_partition_that_does_not_fit_is_dropped() -> None:
+    """Even if it lacks fewer bytes than the best plan."""
+    problem = Problem(apart(6, persistent=2), devices(1, 1, memory=5))
+    search = Search(problem, threads=1)
+    search.offer(np.zeros(problem.n, np.int32), np.arange(problem.n, dtype=np.int32))
+    before = search.incumbent
+    offer_partition(search)
+    assert search.incumbent is before
+
+
 def test_nothing_is_begun_without_time_for_it() -> None:
     search = Search(Problem(apart(8), devices(1, 1)), budget=Budget(time_limit=1.0), threads=1)
     search.budget.record_offer(0.1)
