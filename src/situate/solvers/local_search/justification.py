@@ -39,7 +39,7 @@ START_SHARE, SHARE_BEYOND_ONE_DEVICE = 0.1, 0.3
 """Largest shares of the remaining budget for the search for a start; the second applies if the
 fastest accelerator cannot hold the step. Moves of single ops then improve a plan slowly."""
 
-LEADING_LISTS, LEADING_SHARE = 100, 0.6
+LEADING_LISTS, LEADING_SHARE = 100, 0.85
 """Beyond one device, a search for a start that leads may go on until each chain has so many lists,
 up to this share of the remaining budget. On large steps they gain more than as many moves."""
 
