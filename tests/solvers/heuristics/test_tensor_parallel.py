@@ -9,7 +9,9 @@ from situate import Cluster, Graph, Problem, solve
 from situate.data.cluster import Device, Link
 from situate.data.graph import Op
 from situate.errors import SituateError
-from situate.solvers.heuristics.tensor_parallel import growing_shares
+from situate.solvers.heuristics.tensor_parallel import by_replica, growing_shares
+from situate.solvers.slice_pipelines.sites import Sites
+from situate.solvers.slice_pipelines.stages import line_of
 from tests.solvers.families import devices
 from tests.solvers.parts import step, training
 
@@ -73,6 +75,26 @@ def test_slices_go_through_stages_where_sums_of_gradients_would_take_longer() ->
 
     assert sorted(nodes(10_000)) == [{0}, {1}]
     assert nodes(1) == [{0, 1}, {0, 1}]
+
+
+def test_each_replica_has_a_pipeline_of_its_own() -> None:
+    graph = training(2, 2, slices=4, replicas=2)
+    problem = Problem(graph, Cluster.find("identical:8"))
+    placements = [
+        sites.placement(site).tolist()
+        for sites in [Sites.of(problem)]
+        for site in by_replica(sites, line_of(problem, sites))
+    ]
+    (placement,) = placements
+    for op, device in zip(graph.ops, placement, strict=True):
+        replica = op.replica if op.slice is None else graph.slices.replica[op.slice]
+        assert device == 4 * replica + 2 * int(op.module == "layer1") + op.part
+
+
+def test_replicas_share_out_teams_that_are_too_few_for_pipelines() -> None:
+    problem = Problem(training(2, 2, slices=4, replicas=2), Cluster.find("identical:4"))
+    sites = Sites.of(problem)
+    assert not [*by_replica(sites, line_of(problem, sites))]
 
 
 def test_more_parts_than_devices_share_them() -> None:

@@ -93,5 +93,8 @@ def test_a_backward_op_that_reads_a_parameter_alone_is_beside_the_forward_op_tha
 def test_all_parts_of_an_op_have_one_place():
     place = found(Problem(training(3, 2, slices=2), devices(*[1] * 6)))
     for layer in range(2):
-        names = ("weight", *(f"{s}/{name}" for s in "01" for name in ("forward", "input", "late")))
+        names = (
+            "0/weight",
+            *(f"{s}/{name}" for s in "01" for name in ("forward", "input", "late")),
+        )
         assert {place[f"{name}{layer}/{k}"] for name in names for k in range(3)} == {layer}

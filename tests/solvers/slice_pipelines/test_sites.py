@@ -52,9 +52,12 @@ def test_a_team_has_the_memory_of_its_devices() -> None:
 def test_parts_are_on_the_devices_of_their_team() -> None:
     sites = teams(training(2, 2))
     names = [op.name for op in sites.problem.graph.ops]
-    site = np.array([int("1/" in names[u]) for u in _first_ops(sites.problem)])
+    modules = [op.module for op in sites.problem.graph.ops]
+    site = np.array([int(modules[op] == "layer1") for op in _first_ops(sites.problem)])
     placement = dict(zip(names, sites.placement(site).tolist(), strict=True))
-    assert [placement[name] for name in ("forward0/0", "late0/1", "forward1/0", "update1/1")] == [
+    assert [
+        placement[name] for name in ("0/forward0/0", "0/late0/1", "0/forward1/0", "0/update1/1")
+    ] == [
         0,
         1,
         2,

@@ -73,20 +73,25 @@ def _is_sliced(problem: Problem) -> bool:
 
 
 def _sites_of_units(sites: Sites) -> Iterator[Ints]:
-    """(units,) the team of each unit: with slices by slice, and also by stage, on ever fewer
-    teams."""
+    """(units,) the team of each unit: all on one team, with slices by slice, and by stage on all
+    teams, half of them, and so on."""
     problem, count = sites.problem, sites.count
-    if _is_sliced(problem):
+    # A large step has this plan before the others are prepared.
+    yield np.zeros(problem.units, np.int64)
+    if count == 1:
+        return
+    is_sliced = _is_sliced(problem)
+    if is_sliced:
         yield _by_slice(problem, count)
     slices = _slices(problem)
     line, late = line_of(problem, sites, slices), _late(problem, slices)
-    while count:
+    yield from by_replica(sites, line)
+    while count > 1:
         yield _by_stage(sites, line, np.full(count, 1 / count))
-        if count > 1 and not _is_sliced(problem):
-            growing = _by_stage(sites, line, growing_shares(count, late))
-            # A short step has fewer places than stages.
-            if len(np.unique(growing)) == count:
-                yield growing
+        growing = _by_stage(sites, line, growing_shares(count, late))
+        # A short step has fewer places than stages.
+        if not is_sliced and len(np.unique(growing)) == count:
+            yield growing
         count //= 2
 
 
@@ -118,6 +123,21 @@ def _by_slice(problem: Problem, teams: int) -> Ints:
             team[unit] = int(load.argmin())
             load[team[unit]] += problem.unit_persistent[unit]
     return team
+
+
+def by_replica(sites: Sites, line: Line) -> Iterator[Ints]:
+    """(units,) teams where each replica has a pipeline of its own, if there are teams for that."""
+    problem, slices = sites.problem, sites.problem.graph.slices
+    replicas = 0 if slices is None else len(slices.replicas)
+    stages = sites.count // max(1, replicas)
+    if slices is None or replicas < 2 or stages < 2:
+        return
+    pipeline = np.full(problem.units, NOWHERE)
+    for unit, op in zip(problem.unit.tolist(), problem.graph.ops, strict=True):
+        own = op.replica if op.slice is None else slices.replica[op.slice]
+        pipeline[unit] = NOWHERE if own is None else own
+    stage = _by_stage(sites, line, np.full(stages, 1 / stages))
+    yield np.where(pipeline >= 0, pipeline * stages + stage, NOWHERE)
 
 
 def _by_stage(sites: Sites, line: Line, shares: Floats) -> Ints:
