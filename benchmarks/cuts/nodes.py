@@ -34,7 +34,7 @@ def llama(layers: int, batch: int, is_large: bool = False) -> Build:
 
         from situate.zoo.transformer import from_config, language_loss, tokens
 
-        sizes = {
+        sizes: dict[str, Any] = {
             "hidden_size": 8192,
             "intermediate_size": 28672,
             "num_attention_heads": 64,

@@ -78,6 +78,9 @@ def test_large_steps_are_not_sliced() -> None:
     steps = Steps({2: 1.0, 4: 1.0, 8: 1.0})
     assert plan_in_slices(steps, 1_000_000, [8], EQUAL, [None]) is None
     assert not steps.tried
+    own = plan_in_slices(steps, 1, [8], EQUAL, [None], most_ops=2)
+    assert own is not None
+    assert steps.numbers() == [2]
 
 
 # Slices need a gain, because they are one more choice in the plan.

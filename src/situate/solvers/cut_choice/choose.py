@@ -20,7 +20,14 @@ from situate.solvers.cut_choice.cut_step import CutStep
 from situate.solvers.cut_choice.divisions import Division, divisions
 from situate.solvers.cut_choice.labelling import Labelling, labelled_cuts
 from situate.solvers.cut_choice.least import MEANS, LeastOverCuts, Mean
-from situate.solvers.cut_choice.slicings import BATCH, Shares, is_better, plan_in_slices
+from situate.solvers.cut_choice.slicings import (
+    BATCH,
+    MOST_TRIAL_OPS,
+    MOST_WHOLE_OPS,
+    Shares,
+    is_better,
+    plan_in_slices,
+)
 from situate.solvers.cut_choice.trial import Trial, smallest_problem, trial_of
 from situate.torch_capture.garbage import without_collection
 
@@ -87,7 +94,9 @@ def choose_cuts(step: CutStep, unequal: bool = True) -> CutChoice:
     if trial.problem.graph.cuts is None:
         finalists.insert(0, trial.problem)
     plan = _best(finalists)
-    if (choice := _in_slices(step, trial, plans, plan, ways)) is not None:
+    # A trial of fewer blocks has as many fewer ops.
+    most_ops = min(MOST_TRIAL_OPS, MOST_WHOLE_OPS * trial.problem.n / whole.n)
+    if (choice := _in_slices(step, trial, plans, plan, ways, most_ops)) is not None:
         return choice
     best = plan.problem
     if trial.step is not step:
@@ -103,6 +112,7 @@ def _in_slices(
     plans: Mapping[Cuts, Result],
     best: Result,
     ways: Sequence[Division],
+    most_ops: float,
 ) -> CutChoice | None:
     """The step in slices, if the best plan of the trial in slices is better than the best one
     without."""
@@ -115,7 +125,7 @@ def _in_slices(
         return None if own is None else trial.on_devices(own.problem_of(cuts))
 
     cuts = (None, *_teams(plans))
-    sliced = plan_in_slices(step_of, trial.problem.n, batch, ways, cuts)
+    sliced = plan_in_slices(step_of, trial.problem.n, batch, ways, cuts, most_ops)
     if sliced is None or not is_better(sliced.plan, best):
         return None
     own = step.sliced(sliced.shares)

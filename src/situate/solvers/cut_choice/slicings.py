@@ -22,8 +22,8 @@ MIN_GAIN = 0.02
 EVALUATIONS, FEW_EVALUATIONS, MANY_OPS = 400, 40, 12_000
 """Evaluations of the search for a step in slices, also of one with so many ops."""
 
-MOST_OPS = 60_000
-"""Most ops of a step in slices that is planned."""
+MOST_TRIAL_OPS, MOST_WHOLE_OPS = 60_000, 250_000
+"""Most ops of a step in slices on which they are compared, and of the step that is planned."""
 
 Shares = tuple[int, ...]
 """The size of each slice as a ratio to the others."""
@@ -51,6 +51,7 @@ def plan_in_slices(
     batch: Sequence[int],
     divisions: Sequence[Division],
     cuts: Sequence[Cuts | None],
+    most_ops: float = MOST_TRIAL_OPS,
 ) -> SlicePlan | None:
     """The best plan of a step in slices, or None if no slices have one that fits.
 
@@ -62,12 +63,13 @@ def plan_in_slices(
         batch: units of the classes along the batch.
         divisions: of the batch.
         cuts: of ops, to try with all slices; None for whole ops.
+        most_ops: of a step in slices and cuts.
     """
     best: SlicePlan | None = None
     for shares in _shares(batch, divisions):
-        if ops * len(shares) > MOST_OPS:
+        if ops * len(shares) > most_ops:
             continue
-        own = min(_plans(step_of, shares, cuts), key=_value, default=None)
+        own = min(_plans(step_of, shares, cuts, most_ops), key=_value, default=None)
         if own is None or best is None or _value(own) < (1 - MIN_GAIN) * _value(best.plan):
             best = best if own is None else SlicePlan(shares, own)
         elif len(set(shares)) == 1:
@@ -86,13 +88,15 @@ def _shares(batch: Sequence[int], divisions: Sequence[Division]) -> Iterator[Sha
     yield from sorted(dict.fromkeys(own), key=lambda shares: (len(set(shares)) == 1, len(shares)))
 
 
-def _plans(step_of: StepOf, shares: Shares, cuts: Sequence[Cuts | None]) -> Iterator[Result]:
+def _plans(
+    step_of: StepOf, shares: Shares, cuts: Sequence[Cuts | None], most_ops: float
+) -> Iterator[Result]:
     """Feasible plans of a step in these slices."""
     for own in cuts:
         # A step that cannot be sliced or cut so has no plan.
         with suppress(SituateError):
             problem = step_of(shares, own)
-            if problem is None or problem.n > MOST_OPS:
+            if problem is None or problem.n > most_ops:
                 continue
             plan = solve(problem, evaluations=_evaluations(problem))
             if plan.feasible:
