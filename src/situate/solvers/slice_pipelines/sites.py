@@ -39,7 +39,7 @@ class Sites:
             own = np.array(accelerators(problem))[:, None]
             return cls(problem, np.zeros(problem.units, np.int64), own)
         part = part_of_units(problem)
-        return cls(problem, part, teams_of(problem, part))
+        return cls(problem, part, _teams_of(problem, part))
 
     @property
     def count(self) -> int:
@@ -112,7 +112,7 @@ def part_of_units(problem: Problem) -> Ints:
     return of_unit
 
 
-def teams_of(problem: Problem, part: Ints) -> Ints:
+def _teams_of(problem: Problem, part: Ints) -> Ints:
     """(teams, parts) the device of each part in each team. Neighbouring accelerators are a team;
     the longest part of a team is on its fastest device."""
     devices, count = np.array(accelerators(problem)), int(part.max()) + 1
