@@ -65,11 +65,11 @@ def _offer_rules(search: Search, plan_coarse: Callable[[Search], None]) -> bool:
     placements of pipelines come last.
     """
     pipelines: list[Placement] = []
-    # `single` comes first, so that even a large network has a plan at once.
+    # `single` comes first, so that even a large network has a plan at once. A step in parts has one
+    # at once by `tensor_parallel`, which is far ahead of it.
     rules: tuple[Callable[[Search], None], ...] = (
-        single,
-        # Of steps in parts this plan is far ahead of those below.
         tensor_parallel,
+        single,
         expert,
         # Large graphs have few of the plans below within a second, and none is as good.
         plan_coarse,
