@@ -78,7 +78,7 @@ def _breed(search: Search, linker: Linker, seconds: float) -> None:
     guide = proposals(
         problem, constant.actions(problem.n), constant.proposed, keys, constant.breeding.bias
     )
-    linkage = linkage_of(problem, linker.probabilities(problem))
+    linkage = linkage_of(problem, linker.scores(problem).together)
     population = guided(
         search.simulator, constant.breeding, replace(guide, linkage=linkage), search.seed
     )
