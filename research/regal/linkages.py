@@ -1,10 +1,11 @@
 """REGAL with a learnt linkage against constants, graph by graph.
 
 Every row has the same BRKGA, budget and proposals of priorities. It differs in the edges whose ends
-are bred together, and in the distributions of affinities: none and uniform ones; one probability for
-all edges, the best of `CONSTANTS` on the graphs of `valid`; as a trained network proposes, by its
-scores of edges and ops or of edges alone; and as it proposes for features in a random order. A network has learnt to tell edges and ops apart only as far as it is
-better than all of these. A value is the mean over seeds.
+are bred together, and in the distributions of affinities: none and uniform ones; one probability
+for all edges, the best of `CONSTANTS` on the graphs of `valid`; as a trained network proposes, by
+its scores of edges and ops or of edges alone; and as it proposes for features in a random order. A
+network has learnt to tell edges and ops apart only as far as it is better than all of these. A
+value is the mean over seeds.
 
     python -m research.regal.linkages SET/time --name real_time
     python -m research.regal.linkages SET/time --name real_time_four --devices 4
