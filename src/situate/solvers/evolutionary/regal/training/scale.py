@@ -18,19 +18,17 @@ from situate.solvers.evolutionary.regal.proposals import Proposals, guided, prop
 from situate.solvers.evolutionary.regal.settings import CONSTANTS
 from situate.solvers.evolutionary.regal.training.instances import value
 
-SCALES = [(most, power) for most in (0.5, 0.7, 0.9, 1.0) for power in (1.0, 1.5, 2.0, 3.0)]
-"""Pairs of `Origin.most` and `Origin.power` that validation compares."""
-
-CONCENTRATIONS = (0.0, 2.0, 4.0, 8.0)
-"""`Origin.concentration`, compared with the best pair; the pairs are compared with `USUAL`."""
-
-USUAL = 4.0
-
-PLAIN = 0.0, 1.0, 0.0
-"""The scale that joins no ops and leaves affinities uniform."""
-
 Scale = tuple[float, float, float]
 """`Origin.most`, `Origin.power` and `Origin.concentration`."""
+
+PLAIN: Scale = (0.0, 1.0, 0.0)
+"""The scale that joins no ops and leaves affinities uniform."""
+
+SCALES: list[Scale] = [(most, 2.0, k) for k in (0.0, 4.0) for most in (0.5, 0.7, 0.9)]
+"""Few, because the best of many would be the luckiest."""
+
+SEEDS = 3
+"""Runs of BRKGA whose mean judges a scale on a graph."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,11 +55,11 @@ class Lesson:
 
 @dataclass(frozen=True)
 class Trial:
-    """A run of BRKGA that judges a scale.
+    """The runs of BRKGA that judge a scale.
 
     Attributes:
-        evaluations: of BRKGA.
-        seed: of its draws.
+        evaluations: of each.
+        seed: of the first one's draws.
     """
 
     evaluations: int
@@ -74,24 +72,9 @@ def best_scale(
     trial: Trial,
     report: Callable[[str], None],
 ) -> Scale:
-    """The scale with the best plans of BRKGA on these lessons: pairs first, then concentrations."""
+    """The scale with the best plans of BRKGA on these lessons."""
     ops = model.origin.shape.ops
-    pairs = [PLAIN, *((most, power, USUAL if ops else 0.0) for most, power in SCALES)]
-    first = _compared(model, lessons, pairs, trial, report)
-    if not ops or first == PLAIN:
-        return first
-    scales = [(first[0], first[1], concentration) for concentration in CONCENTRATIONS]
-    return _compared(model, lessons, [PLAIN, *scales], trial, report)
-
-
-def _compared(
-    model: LinkageModel,
-    lessons: Sequence[Lesson],
-    scales: Sequence[Scale],
-    trial: Trial,
-    report: Callable[[str], None],
-) -> Scale:
-    """The best of these scales, of which the first is `PLAIN`."""
+    scales = [PLAIN, *(scale for scale in SCALES if ops or not scale[2])]
     # (lessons, scales) relative to the constant without a linkage.
     values = np.array([_values(model, lesson, scales, trial) for lesson in lessons])
     means = (values / values[:, :1]).mean(axis=0)
@@ -106,18 +89,15 @@ def _compared(
 def _values(
     model: LinkageModel, lesson: Lesson, scales: Sequence[Scale], trial: Trial
 ) -> list[float]:
+    """By scale, the mean value over seeds."""
     simulator = Simulator(lesson.problem)
     guide = _constant_guide(simulator)
     together, beside = model.likely(lesson.nodes, lesson.edges, lesson.source, lesson.target)
-    return [
-        _bred_value(
-            simulator,
-            guide,
-            Scores((most * together**power).astype(np.float32), beside, concentration),
-            trial,
-        )
+    of_scales = (
+        Scores((most * together**power).astype(np.float32), beside, concentration)
         for most, power, concentration in scales
-    ]
+    )
+    return [_mean_value(simulator, guide, scores, trial) for scores in of_scales]
 
 
 def _constant_guide(simulator: Simulator) -> Proposals:
@@ -129,10 +109,13 @@ def _constant_guide(simulator: Simulator) -> Proposals:
     return proposals(problem, actions, constant.proposed, keys, constant.breeding.bias)
 
 
-def _bred_value(simulator: Simulator, guide: Proposals, scores: Scores, trial: Trial) -> float:
-    """The best `value` of BRKGA with these scores."""
+def _mean_value(simulator: Simulator, guide: Proposals, scores: Scores, trial: Trial) -> float:
+    """The mean over seeds of the best `value` of BRKGA with these scores."""
     problem = simulator.problem
     breeding = CONSTANTS["tuned", problem.objective].breeding
-    population = guided(simulator, breeding, with_scores(problem, guide, scores), trial.seed)
-    population.run(trial.evaluations, inf, 1)
-    return value(population)
+    guide, values = with_scores(problem, guide, scores), list[float]()
+    for seed in range(trial.seed, trial.seed + SEEDS):
+        population = guided(simulator, breeding, guide, seed)
+        population.run(trial.evaluations, inf, 1)
+        values.append(value(population))
+    return float(np.mean(values))
