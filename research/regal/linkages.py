@@ -8,7 +8,7 @@ network has learnt to tell edges and ops apart only as far as it is better than 
 value is the mean over seeds.
 
     python -m research.regal.linkages SET/time --name real_time
-    python -m research.regal.linkages SET/time --name real_time_four --devices 4
+    python -m research.regal.linkages LARGER --name larger_four --devices 4
 """
 
 from __future__ import annotations

@@ -242,7 +242,7 @@ def _loss(parameters: Mapping[str, Tensor], batch: Batch) -> Tensor:
     graph, of_edges, of_ops = batch
     edges, ops = logits(parameters, graph, TorchOperations())
     loss = _cross_entropy(edges, of_edges)
-    return loss if of_ops is None else loss + _cross_entropy(ops, of_ops)
+    return loss if ops is None or of_ops is None else loss + _cross_entropy(ops, of_ops)
 
 
 def _cross_entropy(scores: Tensor, targets: Targets) -> Tensor:
