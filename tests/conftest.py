@@ -36,10 +36,16 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+ALLOCATIONS = 300_000
+"""Objects that tests make before Python looks for garbage. With its default of 700, that search is
+an eighth of the CPU time of tests that trace PyTorch."""
+
+
 def pytest_collection_finish() -> None:
     """Modules and tests stay: looking for garbage among them is in vain."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(ALLOCATIONS)
 
 
 @pytest.fixture(scope="session", autouse=True)

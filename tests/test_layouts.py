@@ -12,7 +12,16 @@ from benchmarks.layouts.megatron_tests import megatron_test
 from benchmarks.layouts.memory import margin, margin_row, predicted_gib, summary
 from benchmarks.layouts.models import CONFIGS, named_model
 from benchmarks.layouts.programs import test_workspace as workspace_of_test
-from benchmarks.layouts.seconds import PARTS, Runs, crossed, fit, runs_of, spearman, total
+from benchmarks.layouts.seconds import (
+    PARTS,
+    Runs,
+    crossed,
+    fit,
+    ranks_within_models,
+    runs_of,
+    spearman,
+    total,
+)
 from benchmarks.layouts.steps import formula_seconds, simulated_seconds, with_factors
 from benchmarks.layouts.steps import summary as step_summary
 from benchmarks.lib.record import RESULTS, ROOT, read_record
@@ -122,8 +131,45 @@ def test_the_name_of_a_test_has_its_settings():
     assert not megatron_test(row(TEST | {"model": "gpt3_mcore_te_scoped_cudagraph"})).precise
 
 
+def test_settings_of_a_test_are_those_of_its_configuration():
+    latent = TEST | {
+        "model": "gpt3_mcore_te_tp2_pp2_ep4_etp1_mtp_resume_torch_dist_fp8", "layers": "16",
+        "hidden": "1024", "heads": "32", "seq": "4096", "tp": "2", "pp": "2", "vp": "", "ep": "4",
+    }  # fmt: skip
+    test = megatron_test(row(latent))
+    assert test.precise
+    assert (test.model.latent, test.model.head, test.model.value_head) == (2112, 192, 128)
+    assert (test.run.layout.mtp, test.run.layout.vp) == (1, 4)
+    assert test.model.vocabulary == 51712
+    assert test.run.recipe.software.attention == "scores"
+    assert not test.run.recipe.software.dropout
+
+
+def test_latent_attention_of_a_small_model_is_priced_closely():
+    latent = TEST | {
+        "model": "gpt3_mcore_te_tp2_pp2_mla", "layers": "4", "tp": "2", "pp": "2", "vp": "",
+        "shard": "DDP", "peak_gib": "1.1625", "hardware": "H100 DGX", "note": "median of 47 steps",
+        "path": "tests/functional_tests/x/golden_values_dev_dgx_h100.json",
+    }  # fmt: skip
+    assert predicted_gib(cell_of(row(latent))) == pytest.approx(1.1625, rel=0.01)
+
+
+def test_offloading_leaves_few_activations_on_the_device():
+    offloading = TEST | {
+        "model": "gpt3_moe_mcore_te_tp2_pp2_ep4_etp1_fine_grained_offloading", "layers": "15",
+        "hidden": "1024", "heads": "32", "seq": "4096", "micro_batch": "1", "global_batch": "8",
+        "tp": "2", "pp": "2", "vp": "", "ep": "4", "recompute": "selective", "peak_gib": "7.749",
+        "hardware": "H100 DGX",
+    }  # fmt: skip
+    cell = cell_of(row(offloading))
+    # Six layers and a predictor are on the last stage.
+    assert cell.model.layers == 12
+    assert predicted_gib(cell) == pytest.approx(7.749, rel=0.05)
+
+
 def test_workspaces_are_larger_since_hopper():
-    assert workspace_of_test("A100 DGX", False, False) < workspace_of_test("H100", False, False)
+    assert workspace_of_test("A100 DGX", False, 1) < workspace_of_test("H100", False, 1)
+    assert workspace_of_test("H100", False, 3) - workspace_of_test("H100", False, 1) == 2**26
 
 
 # Fits.
@@ -133,6 +179,7 @@ def handmade(factor: float, families: int = 40) -> Runs:
     runs = runs_of([cell] * 2 * families)
     generator = np.random.default_rng(0)
     parts = runs.parts * generator.uniform(0.5, 2, runs.parts.shape)
+    parts[:, PARTS.index("launches")] = 0
     factors = np.ones(len(PARTS))
     factors[0] = factor
     cells = [type(cell)(**vars(cell) | {"family": str(i % families)}) for i in range(2 * families)]
@@ -151,6 +198,16 @@ def test_cross_validation_predicts_each_family_by_the_others():
     alone = crossed(handmade(2.0, families=1), lambda cell: cell.family)
     assert alone.max() < 1
     assert alone.mean() < 0.9
+
+
+def test_layouts_are_ranked_by_the_medians_of_their_runs():
+    cells = [cell_of(row(VTRAIN | {"global_batch": str(8 * i)})) for i in (1, 1, 1, 2, 3)]
+    seconds = np.array([1.0, 2.0, 3.0, 3.0, 2.0])
+    runs = Runs(cells, np.ones((5, len(PARTS))), seconds)
+    # Tokens/s of 8, 16 and 24 samples: 4, 5.3 and 12; the predictions are in the other order.
+    ratio = np.array([1.0, 2.0, 3.0, 6.0, 18.0])
+    assert ranks_within_models(runs, np.ones(5)) == [pytest.approx(1)]
+    assert ranks_within_models(runs, ratio) == [pytest.approx(-1)]
 
 
 def test_rank_correlations():

@@ -27,8 +27,8 @@ sys.exit(run())
 
 
 def test_interrupted_while_it_loads_it_says_so_in_a_word() -> None:
-    done = subprocess.run([sys.executable, "-c", LOADING], capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+    process = subprocess.run([sys.executable, "-c", LOADING], capture_output=True, text=True)
+    assert (process.returncode, process.stdout, process.stderr) == (130, "", "interrupted\n")
 
 
 def test_the_status_is_the_command_lines(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,12 +84,12 @@ def test_interrupted_whenever_and_however_often_it_says_so_in_a_word(
     within: str, status: int, said: str
 ) -> None:
     code = COMMAND.format(within=within)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (status, "", said)
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (process.returncode, process.stdout, process.stderr) == (status, "", said)
 
 
 def test_in_the_background_an_interrupt_that_is_ignored_stays_so() -> None:
     code = COMMAND.format(within="interrupted(); return 0")
     command = f"trap '' INT; {sys.executable} -c '{code}'"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+    process = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert (process.returncode, process.stderr) == (0, "")

@@ -92,7 +92,7 @@ def _row(subject: Subject, options: argparse.Namespace) -> Row:
     def work(tell: Any) -> None:
         measure(subject, tell, seeds)
 
-    told = limits.within(work, options.limit_seconds, int(options.limit_gib * 2**30))
+    outcome = limits.within(work, options.limit_seconds, int(options.limit_gib * 2**30))
     configuration = subject.configuration
     return {
         "name": configuration.name,
@@ -100,7 +100,7 @@ def _row(subject: Subject, options: argparse.Namespace) -> Row:
         "kind": configuration.kind,
         "phase": subject.phase,
         **COLUMNS,
-        **told,
+        **outcome,
     }
 
 
@@ -113,13 +113,13 @@ def _line(row: Row) -> str:
 
 def _write(
     rows: Sequence[Row],
-    found: Sequence[Configuration],
+    configurations: Sequence[Configuration],
     absent: Sequence[str],
     options: argparse.Namespace,
 ) -> None:
     missing = [
         {"name": configuration.name, "package": configuration.package}
-        for configuration in found
+        for configuration in configurations
         if configuration.package in absent
     ]
     tables = {"by kind": totals.kinds(rows), "not tried": missing, TABLE: rows}

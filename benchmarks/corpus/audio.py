@@ -32,8 +32,8 @@ def recognised(config: Any, training: bool) -> dict[str, Any]:
 def features(config: Any, training: bool) -> dict[str, Any]:
     """Frames of sound of as many bands as the model has, and their words."""
     frames = {"input_features": torch.randn(BATCH, 64, config.input_feat_per_channel)}
-    said = ids(config.vocab_size, BATCH, 8)
-    return frames | ({"labels": said} if training else {"decoder_input_ids": said})
+    labels = ids(config.vocab_size, BATCH, 8)
+    return frames | ({"labels": labels} if training else {"decoder_input_ids": labels})
 
 
 def spectrogram(config: Any, training: bool) -> dict[str, Any]:
@@ -41,8 +41,8 @@ def spectrogram(config: Any, training: bool) -> dict[str, Any]:
     frames = {
         "input_features": torch.randn(BATCH, config.num_mel_bins, 2 * config.max_source_positions)
     }
-    said = ids(config.vocab_size, BATCH, 8)
-    return frames | ({"labels": said} if training else {"decoder_input_ids": said})
+    labels = ids(config.vocab_size, BATCH, 8)
+    return frames | ({"labels": labels} if training else {"decoder_input_ids": labels})
 
 
 def bands(config: Any, training: bool) -> dict[str, Any]:
@@ -54,8 +54,8 @@ def bands(config: Any, training: bool) -> dict[str, Any]:
 def transcribed(config: Any, training: bool) -> dict[str, Any]:
     """Sounds and their transcripts, word by word."""
     sound = {"input_values": torch.randn(BATCH, SAMPLES)}
-    said = ids(config.vocab_size, BATCH, 8)
-    return sound | ({"labels": said} if training else {"decoder_input_ids": said})
+    labels = ids(config.vocab_size, BATCH, 8)
+    return sound | ({"labels": labels} if training else {"decoder_input_ids": labels})
 
 
 def samples(config: Any, training: bool) -> dict[str, Any]:

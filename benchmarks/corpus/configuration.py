@@ -74,9 +74,9 @@ def transformers_model(
     def build(training: bool) -> Built:
         import transformers
 
-        made = getattr(transformers, model)
-        config = made.config_class(**settings)
-        return made(config).train(training), dict(inputs(config, training)), loss
+        model_class = getattr(transformers, model)
+        config = model_class.config_class(**settings)
+        return model_class(config).train(training), dict(inputs(config, training)), loss
 
     return Configuration(name or model, "transformers", kind, build)
 

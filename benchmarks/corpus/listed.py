@@ -31,20 +31,20 @@ def configurations() -> list[Configuration]:
     return [configuration for part in PARTS for configuration in part.configurations()]
 
 
-def missing(found: list[Configuration]) -> list[str]:
+def missing(configurations: list[Configuration]) -> list[str]:
     """Packages that are not installed."""
-    wanted = dict.fromkeys(configuration.package for configuration in found)
+    wanted = dict.fromkeys(configuration.package for configuration in configurations)
     return [package for package in wanted if importlib.util.find_spec(package) is None]
 
 
-def load(found: list[Configuration], absent: list[str]) -> None:
+def load(configurations: list[Configuration], absent: list[str]) -> None:
     """Import the packages of configurations that are installed, once for all processes that are
     forked from this one."""
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
     os.environ["HF_HUB_OFFLINE"] = "1"
     operators.define()
-    for package in {configuration.package for configuration in found} - set(absent):
+    for package in {configuration.package for configuration in configurations} - set(absent):
         importlib.import_module(package)
     situate.capture(_smallest)  # which imports what every capture needs
 

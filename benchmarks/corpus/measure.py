@@ -126,7 +126,7 @@ def measure(subject: Subject, tell: Tell, seeds: int) -> None:
     try:
         tell({"parameters": subject.run()})
     except Exception as error:
-        tell({"outcome": "invalid", "message": said(error)})
+        tell({"outcome": "invalid", "message": error_line(error)})
         return
     tell({"stage": "capture"})
     begin = time.perf_counter()
@@ -140,7 +140,7 @@ def measure(subject: Subject, tell: Tell, seeds: int) -> None:
         return
     seconds = round(time.perf_counter() - begin, 2)
     tell({"outcome": "captured", "ops": len(graph.ops), "capture_seconds": seconds})
-    tell({"values_of": taken(graph.warnings)})
+    tell({"values_of": loss_reading(graph.warnings)})
     tell({"stage": "plan"})
     tell(_planned(graph))
     if seeds:
@@ -149,7 +149,7 @@ def measure(subject: Subject, tell: Tell, seeds: int) -> None:
     tell({"stage": "end"})
 
 
-def taken(warnings: Sequence[str]) -> str:
+def loss_reading(warnings: Sequence[str]) -> str:
     """The inputs that a graph holds for the values of, as its warnings name them."""
     return ", ".join(name for text in warnings for name in re.findall(HOLDS, text))
 
@@ -165,11 +165,11 @@ def _remedied(subject: Subject, message: str) -> Row:
             subject.configuration, subject.training, message, capture
         )
     except Exception as error:
-        return {"remedied": False, "remedy": said(error)}
+        return {"remedied": False, "remedy": error_line(error)}
     return {"remedied": result, "remedy": how}
 
 
-def said(error: BaseException) -> str:
+def error_line(error: BaseException) -> str:
     """The error's class and the first line of its text."""
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
@@ -187,11 +187,11 @@ def refusal(message: str) -> Row:
     """A row that says if a refusal names a line of code and a remedy. The exception of a
     library that is shown unchanged has neither."""
     raw = re.search(r"\b[A-Z]\w*(Error|Exception|Exit|Warning): ", message)
-    told = re.search(rf"[:,;] ?(or |and )?({REMEDIES.replace(' ', '|')})\b", message)
+    remedy = re.search(rf"[:,;] ?(or |and )?({REMEDIES.replace(' ', '|')})\b", message)
     return {
         "message": message,
         "names_line": bool(re.search(r"\.py:\d+: ", message)),
-        "names_remedy": bool(told and not raw),
+        "names_remedy": bool(remedy and not raw),
     }
 
 
@@ -219,21 +219,21 @@ def _planned(graph: situate.Graph) -> Row:
 def _mapped(problem: situate.Problem, schedule: Schedule) -> Row:
     """A row that says if the step that the map predicts fits the devices' memory, or is said not
     to."""
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as told:
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             accelerate.write(problem, schedule, Path(folder) / "map.json")
         except situate.SituateError as error:
             return {"map": "none", "map_message": str(error)}
-    message = "; ".join(str(warning.message) for warning in told)
-    made = accelerate.map_schedule(problem, accelerate.device_map(problem, schedule), schedule)
-    if made is None:
+    message = "; ".join(str(warning.message) for warning in caught)
+    mapped = accelerate.map_schedule(problem, accelerate.device_map(problem, schedule), schedule)
+    if mapped is None:
         return {"map": "cannot run", "map_message": message}
-    within = made.feasible(problem)
+    within = mapped.feasible(problem)
     said_not = "does not fit: " in message
     return {
         "map": "within memory" if within else "said not to be" if said_not else "beyond memory",
-        "map_step_over_plan": round(made.makespan / schedule.makespan, 3),
+        "map_step_over_plan": round(mapped.makespan / schedule.makespan, 3),
         "map_message": message,
     }
 
@@ -275,9 +275,9 @@ def _compared(subject: Subject, cluster: Cluster, seed: int, start: StartDevices
     def optimizer(parameters: list[torch.nn.Parameter]) -> torch.optim.Optimizer:
         return optimizers.default_optimizer(OPTIMIZER, parameters)
 
-    def step(model: torch.nn.Module, made: torch.optim.Optimizer | None) -> PlacedStep:
+    def step(model: torch.nn.Module, optimizer: torch.optim.Optimizer | None) -> PlacedStep:
         return PlacedStep(
-            placed, model, made, real_devices(cluster), seed=seed, keep=False, start=start
+            placed, model, optimizer, real_devices(cluster), seed=seed, keep=False, start=start
         )
 
     return compare(

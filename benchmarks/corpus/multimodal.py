@@ -158,9 +158,9 @@ def captions(training: bool) -> Built:
         GPT2Config(**named_settings("gpt"), is_decoder=True, add_cross_attention=True),
     )
     both.decoder_start_token_id, both.pad_token_id = 1, 0
-    said = {"labels" if training else "decoder_input_ids": ids(128, BATCH, 8)}
+    labels = {"labels" if training else "decoder_input_ids": ids(128, BATCH, 8)}
     model = VisionEncoderDecoderModel(config=both).train(training)
-    return model, {"pixel_values": pictures()} | said, returned
+    return model, {"pixel_values": pictures()} | labels, returned
 
 
 def two_towers(training: bool) -> Built:

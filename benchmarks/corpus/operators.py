@@ -35,9 +35,9 @@ def suppressed(boxes: torch.Tensor, scores: torch.Tensor, iou_threshold: float) 
     """Non-maximum suppression: the boxes, best first, that overlap no better one by more."""
     from torchvision.ops import box_iou
 
-    left, kept = scores.argsort(descending=True), list[torch.Tensor]()
-    while len(left):
-        kept.append(left[0])
-        overlaps = box_iou(boxes[left[:1]], boxes[left[1:]])[0]
-        left = left[1:][overlaps <= iou_threshold]
-    return torch.stack(kept) if kept else left
+    remaining, chosen = scores.argsort(descending=True), list[torch.Tensor]()
+    while len(remaining):
+        chosen.append(remaining[0])
+        overlaps = box_iou(boxes[remaining[:1]], boxes[remaining[1:]])[0]
+        remaining = remaining[1:][overlaps <= iou_threshold]
+    return torch.stack(chosen) if chosen else remaining

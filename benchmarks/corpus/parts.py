@@ -77,7 +77,7 @@ class OfNumberedBuffers(torch.nn.Module):
         self.numbers: list[tuple[torch.nn.Module, str, int]] = []
         for module in model.modules():
             if type(module).__name__ == name:
-                self.numbers += [(module, *taken) for taken in _integers_of(module)]
+                self.numbers += [(module, *number) for number in _integers_of(module)]
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
         """The model's result."""
@@ -110,8 +110,8 @@ class Seeing(torch.nn.Module):
         pixels, inner = pixel_values.flatten(0, 1), self.model.model
         height, width = (length // self.size for length in pixels.shape[-2:])
         whole = torch.ones(len(pixels), height, width, dtype=torch.bool)
-        seen = inner.vision_model(pixel_values=pixels, patch_attention_mask=whole)
-        features = inner.connector(seen.last_hidden_state)
+        vision = inner.vision_model(pixel_values=pixels, patch_attention_mask=whole)
+        features = inner.connector(vision.last_hidden_state)
         return self.model(image_hidden_states=features, **batch)
 
 
@@ -121,7 +121,7 @@ def without_boxes(built: Built, _: str) -> Built:
 
     def loss(parts: torch.nn.Module, images: torch.Tensor) -> torch.Tensor:
         result = tree_leaves(parts(images))
-        return torch.stack([each.square().mean() for each in result]).sum()
+        return torch.stack([output.square().mean() for output in result]).sum()
 
     return BodyAndHead(model), (torch.stack(inputs[0]),), loss
 

@@ -37,21 +37,21 @@ def captured_after_remedies(
     Returns:
         (True if the model is captured in the end, the changes or the message without a remedy).
     """
-    done: list[str] = []
+    applied: list[str] = []
     for _ in range(MOST):
-        result = next((r for r in REMEDIES if r.words in message and r.name not in done), None)
+        result = next((r for r in REMEDIES if r.words in message and r.name not in applied), None)
         if result is None:
             return False, message
-        done.append(result.name)
+        applied.append(result.name)
         configuration = result.applied(configuration, message)
         if result.infers and training:
-            return False, f"{result.name} only, after {', '.join(done[:-1]) or 'nothing else'}"
+            return False, f"{result.name} only, after {', '.join(applied[:-1]) or 'nothing else'}"
         try:
             capture(configuration, training)
         except situate.SituateError as error:
             message = str(error)
         else:
-            return True, ", ".join(done)
+            return True, ", ".join(applied)
     return False, message
 
 
@@ -95,7 +95,7 @@ def _configs(module: torch.nn.Module) -> Iterator[Any]:
     config = getattr(module, "config", None)
     if hasattr(config, "to_dict"):
         yield config
-        yield from (each for each in vars(config).values() if hasattr(each, "to_dict"))
+        yield from (part for part in vars(config).values() if hasattr(part, "to_dict"))
 
 
 def _without_mask(built: Built, _: str) -> Built:
@@ -132,9 +132,9 @@ def _with_decoder_ids(built: Built, _: str) -> Built:
 def _with_positions(built: Built, _: str) -> Built:
     model, inputs, loss = built
     [compute] = [m.get_rope_index for m in model.modules() if hasattr(m, "get_rope_index")]
-    given = inputs | model.made() if isinstance(model, OfNumbers) else inputs
+    batch = inputs | model.tensors() if isinstance(model, OfNumbers) else inputs
     wanted = inspect.signature(compute).parameters
-    positions = compute(**{name: each for name, each in given.items() if name in wanted})[0]
+    positions = compute(**{name: value for name, value in batch.items() if name in wanted})[0]
     return model, {**inputs, "position_ids": positions}, loss
 
 
@@ -149,18 +149,20 @@ def _of_numbers(built: Built, _: str) -> Built:
 class OfNumbers(torch.nn.Module):
     """A model, some of whose inputs the step makes of numbers."""
 
-    def __init__(self, model: torch.nn.Module, given: dict[str, torch.Tensor]) -> None:
+    def __init__(self, model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> None:
         super().__init__()
         self.model = model
-        self.given = {name: (value.tolist(), value.dtype) for name, value in given.items()}
+        self.constants = {name: (value.tolist(), value.dtype) for name, value in batch.items()}
 
-    def made(self) -> dict[str, torch.Tensor]:
+    def tensors(self) -> dict[str, torch.Tensor]:
         """Those inputs."""
-        return {k: torch.tensor(values, dtype=dtype) for k, (values, dtype) in self.given.items()}
+        return {
+            k: torch.tensor(values, dtype=dtype) for k, (values, dtype) in self.constants.items()
+        }
 
     def forward(self, **batch: Any) -> Any:
         """The model's result."""
-        return self.model(**batch, **self.made())
+        return self.model(**batch, **self.tensors())
 
 
 def _parts_infer(built: Built, message: str) -> Built:

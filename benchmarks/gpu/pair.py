@@ -95,12 +95,12 @@ def _predict(problem: Problem, schedule: Schedule) -> dict[str, Any]:
 def _run(context: Context, case: Case, cluster: Cluster, schedule: Schedule) -> dict[str, Any]:
     with case.placed(schedule, cluster, keep=False) as step:
         times = measure_steps(step, case.inputs, 4 if context.tiny else 11)
-        held = step.memory(*case.inputs)
+        peak = step.memory(*case.inputs)
     return {
         "seconds": times.median,
         "first_seconds": times.first,
         "fastest": min(times.seconds),
-        "held_bytes": held,
+        "held_bytes": peak,
     }
 
 

@@ -88,9 +88,9 @@ class Context:
 def plain(value: Any) -> Any:
     """The value as JSON holds it: numbers of six digits, None for those that are not finite."""
     if isinstance(value, dict):
-        return {str(key): plain(each) for key, each in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(each) for each in value]
+        return [plain(item) for item in value]
     if isinstance(value, (bool, int, str)) or value is None:
         return value
     if hasattr(value, "__float__"):

@@ -96,7 +96,7 @@ class Guard:
         self._processes: set[subprocess.Popen[bytes]] = set()
 
     @property
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Seconds until the deadline of all, at least 0."""
         return max(0.0, self._deadline - time.monotonic())
 
@@ -108,7 +108,7 @@ class Guard:
 
     def run(self, stage: Stage) -> Outcome:
         """Run a stage until it ends, or until its time is over."""
-        if self.left < LEAST_SECONDS:
+        if self.seconds_left < LEAST_SECONDS:
             return Outcome("left out", error="no time was left to run it")
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
@@ -163,7 +163,7 @@ class Guard:
         with contextlib.ExitStack() as turn:
             if self._asks(channel, stage.prepare):
                 began = time.monotonic()
-                if not self._device.acquire(timeout=self.left):
+                if not self._device.acquire(timeout=self.seconds_left):
                     raise Late("no time was left when the device was free")
                 turn.callback(self._device.release)
                 waited = time.monotonic() - began
@@ -174,7 +174,7 @@ class Guard:
 
     def _asks(self, channel: socket.socket, seconds: float) -> bool:
         """True when the stage asks for the device, False when it ends without."""
-        seconds = min(seconds, self.left)
+        seconds = min(seconds, self.seconds_left)
         channel.settimeout(max(seconds, 0.001))
         try:
             return channel.recv(1) == ASK
@@ -184,7 +184,7 @@ class Guard:
             return False
 
     def _await_end(self, process: subprocess.Popen[bytes], seconds: float) -> None:
-        seconds = min(seconds, self.left)
+        seconds = min(seconds, self.seconds_left)
         try:
             process.wait(seconds)
         except subprocess.TimeoutExpired:

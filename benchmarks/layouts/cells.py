@@ -16,6 +16,7 @@ from benchmarks.layouts.programs import (
     MEGATRON,
     MEGATRON_2021,
     MEGATRON_2025,
+    NEMO,
     TORCHTITAN,
     TORCHTITAN_ASYNC,
     TORCHTITAN_EAGER,
@@ -300,7 +301,7 @@ def _bridge(row: Row) -> Cell:
 def _container(row: Row) -> Software:
     """The software of NeMo's container, by its version."""
     match = re.search(r"\d\d\.\d\d", row["framework"])
-    return MEGATRON_2025 if match and match[0] < "26.06" else MEGATRON
+    return MEGATRON_2025 if match and match[0] < "26.06" else NEMO
 
 
 def _megatron(row: Row) -> Cell:
@@ -327,6 +328,9 @@ def _megatron(row: Row) -> Cell:
     )
     vocabulary = number(row, "vocab", 51200)
     model = _gpt(row, vocabulary, tied=not new)
+    if new and pp > 1:
+        # README leaves the chunks of its interleaved pipelines out: one of each layer.
+        layout = replace(layout, vp=model.layers // pp)
     machine = machine_of_row(row, layout.devices)
     software, precision = (MEGATRON, "bf16") if new else (MEGATRON_2021, "fp16")
     run = Run(layout, number(row, "seq"), _recipe("megatron", software, precision))

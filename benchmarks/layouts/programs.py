@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from situate.language.training.software import SOFTWARE, Software
+from situate.language.training.software import LOSS_BYTES, SOFTWARE, Software
 
 MIB = 2**20
 
@@ -16,34 +16,45 @@ MEGATRON_2021 = Software(
     dropout=True,
     logit_bytes=6,
     divided_logit_bytes=6,
+    loss_bytes=LOSS_BYTES,
     overlap=0.0,
-    layer_launch=700e-6,
+    layer_launch=770e-6,
+    softmax_launch=380e-6,
+    end_launch=2e-3,
 )
-"""Before flash attention, scores and masks of dropout stayed in memory."""
+"""Before flash attention, scores and masks of dropout stayed in memory. The host's seconds are
+those of vTrain's smallest models, whose steps grow by so much with a layer and a micro-batch."""
 
-MEGATRON_2025 = replace(MEGATRON, name="megatron-2025", expert_launch=1e-3, expert_passes=16.0)
+NEMO = replace(MEGATRON, name="nemo", loss_bytes=12)
+"""NeMo's recipes fuse the loss (`cross_entropy_loss_fusion`, Transformer Engine's kernel), which
+reads a logit four times and writes it twice."""
+
+MEGATRON_2025 = replace(NEMO, name="megatron-2025", expert_launch=1e-3, expert_passes=16.0)
 """NeMo's containers before 26.06 launched the kernels of experts, and moved tokens, one by one."""
 
 MEGATRON_TESTS = replace(MEGATRON, name="megatron-tests", dropout=True, expert_launch=1e-3)
-MEGATRON_SCORES = replace(MEGATRON_TESTS, attention="scores")
 
-TORCHTITAN = SOFTWARE["torchtitan"]
+TORCHTITAN = replace(SOFTWARE["torchtitan"], keeps_outputs=True)
+"""PyTorch's pipelines kept all outputs before `step(return_outputs=False)` of late 2025
+(pytorch/pytorch#159251)."""
+
 TORCHTITAN_ASYNC = replace(TORCHTITAN, name="torchtitan-async", hidden=0.5)
 TORCHTITAN_EAGER = replace(TORCHTITAN, name="torchtitan-eager", logit_bytes=14, layer_launch=400e-6)
 
 COMPOSER = SOFTWARE["composer"]
 
 
-def test_workspace(hardware: str, deterministic: bool, grouped: bool) -> int:
+def test_workspace(hardware: str, deterministic: bool, streams: int) -> int:
     """Bytes of the libraries' workspaces in Megatron-LM's tests.
 
     Args:
         hardware: of the row.
         deterministic: cuBLAS has `:4096:8`, 32 MiB in each of two threads; its default is 8 MiB
             before Hopper and 32 MiB since then.
-        grouped: Transformer Engine multiplies groups of matrices in four streams.
+        streams: in which Transformer Engine multiplies: four for groups of matrices, three if
+            products overlap with their collectives (`_NUM_MAX_UB_STREAMS`).
     """
     old = "A100" in hardware
     cublas = 64 if deterministic or not old else 16
-    engine = (4 if old else 32) * (4 if grouped else 1)
+    engine = (4 if old else 32) * streams
     return (cublas + engine + 8) * MIB

@@ -44,15 +44,15 @@ OTHER_PARTS = [i for i in range(len(PARTS)) if i != LAUNCHES and i not in GPU_PA
 GROUPS = {
     "megatron-2021": ("megatron-2021",),
     "megatron-2025": ("megatron-2025",),
-    "megatron": ("megatron",),
+    "megatron": ("megatron", "nemo"),
     "torchtitan": ("torchtitan", "torchtitan-async", "torchtitan-eager"),
     "composer": ("composer",),
     "deepspeed": ("deepspeed", "torch"),
 }
 """Programs that share factors, by the first of them."""
 
-RANKED = 4
-"""Fewest runs of a model for a rank correlation."""
+RANKED = 3
+"""Fewest layouts of a model for a rank correlation."""
 
 PEERS = (
     {"predictor": "AMP, equal T4s", "runs": 47, "median_error": 0.359, "spearman": 0.93},
@@ -158,17 +158,22 @@ def spearman(first: Floats, second: Floats) -> float:
 
 
 def ranks_within_models(runs: Runs, ratio: Floats) -> list[float]:
-    """Rank correlations of tokens/s of a GPU among the runs of each model."""
-    families = np.array([cell.family for cell in runs.cells])
-    tokens = np.array(
-        [cell.run.layout.batch * cell.run.sequence / cell.run.layout.devices for cell in runs.cells]
-    )
+    """Rank correlations of tokens/s of a GPU among the layouts of each model.
+
+    Runs of one layout and precision by several versions of a program count once, by their medians.
+    """
+    speeds: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    for cell, seconds, factor in zip(runs.cells, runs.seconds, ratio, strict=True):
+        run, tokens = cell.run, cell.run.layout.batch * cell.run.sequence
+        speed = tokens / run.layout.devices / float(seconds)
+        key = f"{run.layout} {run.sequence} {run.recipe.precision} {run.recipe.software.name}"
+        group = speeds.setdefault(cell.family, {}).setdefault(key, [])
+        group.append((speed, speed / float(factor)))
     result = []
-    for family in set(families.tolist()):
-        mask = families == family
-        speed = tokens[mask] / runs.seconds[mask]
-        if mask.sum() >= RANKED and len(set(speed.tolist())) >= RANKED:
-            result.append(spearman(speed, speed / ratio[mask]))
+    for groups in speeds.values():
+        medians = np.array([np.median(group, axis=0) for group in groups.values()])
+        if len(medians) >= RANKED and (np.ptp(medians, axis=0) > 0).all():
+            result.append(spearman(medians[:, 0], medians[:, 1]))
     return result
 
 

@@ -82,7 +82,7 @@ def _measure(folder: Path, options: argparse.Namespace) -> None:
     (folder / "cluster.toml").write_text(to_toml(cluster))
     profile(MODEL, cluster).costs.write(folder / "costs.json")
     began = time.perf_counter()
-    left = _killed_halfway(folder, options.samples)
+    survivors = _killed_halfway(folder, options.samples)
     before = Study.read(folder / "study").measurements
     subprocess.run(_command(folder, options.samples), check=True, stdout=subprocess.DEVNULL)
     seconds = time.perf_counter() - began
@@ -96,8 +96,8 @@ def _measure(folder: Path, options: argparse.Namespace) -> None:
         "best_s": float(after.seconds.min()),
         "wall_s": seconds,
     }
-    kept = np.array_equal(before.seconds, after.seconds[: len(before)])
-    targets = list(_targets(plans, seconds, kept, left, after, options.samples))
+    unchanged = np.array_equal(before.seconds, after.seconds[: len(before)])
+    targets = list(_targets(plans, seconds, unchanged, survivors, after, options.samples))
     record("hardware_learning", {"search": [search], "plans": plans}, targets, options=options)
 
 
@@ -229,8 +229,8 @@ def _placed(subject: Subject, problem: Problem, schedule: Schedule) -> PlacedSte
 def _targets(
     plans: list[Row],
     seconds: float,
-    kept: bool,
-    left: int,
+    unchanged: bool,
+    survivors: int,
     after: Measurements,
     samples: int,
 ) -> Iterator[Target]:
@@ -242,9 +242,12 @@ def _targets(
         ratio <= WORST,
     )
     yield Target(
-        "samples kept through kill -9", "all, as they were", "all" if kept else "others", kept
+        "samples kept through kill -9",
+        "all, as they were",
+        "all" if unchanged else "others",
+        unchanged,
     )
-    yield Target("processes of devices left after kill -9", "0", str(left), left == 0)
+    yield Target("processes of devices left after kill -9", "0", str(survivors), survivors == 0)
     for number, sent in _signals(samples).items():
         wanted = "crash" if sent == signal.SIGKILL else "timeout"
         result = OUTCOMES[after.outcome[number]]

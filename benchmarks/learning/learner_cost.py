@@ -70,11 +70,11 @@ def _updates(problem: situate.Problem, learner: Learner, updates: int) -> Iterat
     for update in range(updates):
         begin = time.perf_counter()
         placements = learner.ask(learner.batch)
-        asked = time.perf_counter()
+        proposed = time.perf_counter()
         measurements = machine.measure(placements, update * learner.batch)
         measured = time.perf_counter()
         learner.tell(placements, measurements)
-        yield asked - begin + time.perf_counter() - measured
+        yield proposed - begin + time.perf_counter() - measured
 
 
 def _learner(
@@ -91,17 +91,17 @@ def _learner(
 
 def _cpu(problem: situate.Problem, learner: Learner, samples: int) -> tuple[float, float]:
     """CPU seconds of the learner and of the evaluations, on one thread."""
-    machine, learning, evaluating, done = SimulatedMachine(problem, threads=1), 0.0, 0.0, 0
-    while done < samples:
+    machine, learning, evaluating, count = SimulatedMachine(problem, threads=1), 0.0, 0.0, 0
+    while count < samples:
         begin = time.thread_time()
         placements = learner.ask(learner.batch)
-        asked = time.thread_time()
-        measurements = machine.measure(placements, done)
+        proposed = time.thread_time()
+        measurements = machine.measure(placements, count)
         measured = time.thread_time()
         learner.tell(placements, measurements)
-        learning += asked - begin + time.thread_time() - measured
-        evaluating += measured - asked
-        done += len(placements)
+        learning += proposed - begin + time.thread_time() - measured
+        evaluating += measured - proposed
+        count += len(placements)
     return learning, evaluating
 
 

@@ -44,15 +44,15 @@ def _row(options: argparse.Namespace) -> Row:
             disturbed = _learn(
                 problem, options.samples, evaluator=slow, workers=options.workers, study=study
             )
-        held = len(situate.Study.read(study))
+        count = len(situate.Study.read(study))
     same = np.array_equal(whole.samples, disturbed.samples)
     same &= np.array_equal(whole.placement, disturbed.placement)
     return {
         "workers": options.workers,
-        "samples": held,
+        "samples": count,
         "killed": len(killed),
         "seconds": disturbed.seconds,
-        "same": "yes" if same and held == options.samples else "no",
+        "same": "yes" if same and count == options.samples else "no",
     }
 
 

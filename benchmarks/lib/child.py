@@ -32,10 +32,10 @@ class Child:
 def run(arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> Child:
     """Run a program to its end."""
     command = module("benchmarks.lib.child", *arguments)
-    done = subprocess.run(
+    process = subprocess.run(
         command, stdout=subprocess.PIPE, check=True, env={**os.environ, **(environment or {})}
     )
-    return Child(**json.loads(done.stdout))
+    return Child(**json.loads(process.stdout))
 
 
 def _measured(arguments: Sequence[str]) -> Child:

@@ -20,7 +20,7 @@ class Buffers:
 
     Attributes:
         size: (m,) bytes of each tensor.
-        made: bytes that each op allocates.
+        allocated: bytes that each op allocates.
         reads, writes: tensors of each op.
         readers: ops that read each tensor.
         before, after: other ops that each op depends on, and that depend on it.
@@ -31,7 +31,7 @@ class Buffers:
         self.output = problem.output.astype(bool).tolist()
         self.place = np.argsort(np.array(problem.graph.program_order)).tolist()
         self.size: list[int] = np.where(problem.resident == 1, 0, problem.size).tolist()
-        self.made = [0] * self.n
+        self.allocated = [0] * self.n
         self.reads: list[list[int]] = [[] for _ in range(self.n)]
         self.writes: list[list[int]] = [[] for _ in range(self.n)]
         self.readers: list[list[int]] = []
@@ -42,7 +42,7 @@ class Buffers:
             readers = problem.consumers[starts[tensor] : starts[tensor + 1]].tolist()
             self.readers.append(readers)
             self.writes[producer].append(tensor)
-            self.made[producer] += self.size[tensor]
+            self.allocated[producer] += self.size[tensor]
             for reader in readers:
                 self.reads[reader].append(tensor)
                 before[reader][producer] = after[producer][reader] = None
@@ -56,12 +56,12 @@ def least_peak_first(buffers: Buffers) -> Order:
     freed = [_freed_at_first(buffers, users, op) for op in range(buffers.n)]
     waits = [len(ops) for ops in buffers.before]
     ready = _Ready(buffers, freed, [op for op in range(buffers.n) if not waits[op]])
-    live, made = 0, list[int]()
+    live, order = 0, list[int]()
     peak = sum(s for s, output in zip(buffers.size, buffers.output, strict=True) if output)
-    while len(made) < buffers.n:
+    while len(order) < buffers.n:
         op = ready.pop(peak - live)
-        made.append(op)
-        live += buffers.made[op]
+        order.append(op)
+        live += buffers.allocated[op]
         peak = max(peak, live)
         live -= freed[op]
         for reader in buffers.after[op]:
@@ -75,7 +75,7 @@ def least_peak_first(buffers: Buffers) -> Order:
                 for reader in buffers.readers[tensor]:
                     freed[reader] += buffers.size[tensor]
                     ready.push_again(reader)
-    return np.array(made, np.int32)
+    return np.array(order, np.int32)
 
 
 def _freed_at_first(buffers: Buffers, users: list[int], op: int) -> int:
@@ -105,7 +105,7 @@ class _Ready:
 
     def push_again(self, op: int) -> None:
         if op in self._open:
-            size = self._buffers.made[op]
+            size = self._buffers.allocated[op]
             added = size - self._freed[op]
             heapq.heappush(self._above, (size, added, self._buffers.place[op], op))
 
@@ -116,7 +116,7 @@ class _Ready:
         while self._below:
             added, _, op = heapq.heappop(self._below)
             if self._is_known(added, op):
-                if self._buffers.made[op] <= room:
+                if self._buffers.allocated[op] <= room:
                     return self._take(op)
                 self.push_again(op)
         while True:
@@ -126,7 +126,7 @@ class _Ready:
 
     def _is_known(self, added: int, op: int) -> bool:
         """False for an entry of an op that ran, or that adds less by now."""
-        return op in self._open and added == self._buffers.made[op] - self._freed[op]
+        return op in self._open and added == self._buffers.allocated[op] - self._freed[op]
 
     def _take(self, op: int) -> int:
         self._open.remove(op)
@@ -139,17 +139,17 @@ def breadth_first(buffers: Buffers) -> Order:
     turn = [0] * buffers.n
     ready = [(list[int](), buffers.place[op], op) for op in range(buffers.n) if not waits[op]]
     heapq.heapify(ready)
-    made = list[int]()
+    order = list[int]()
     while ready:
         *_, op = heapq.heappop(ready)
-        turn[op] = len(made)
-        made.append(op)
+        turn[op] = len(order)
+        order.append(op)
         for reader in buffers.after[op]:
             waits[reader] -= 1
             if not waits[reader]:
                 turns = sorted(turn[producer] for producer in buffers.before[reader])
                 heapq.heappush(ready, (turns, buffers.place[reader], reader))
-    return np.array(made, np.int32)
+    return np.array(order, np.int32)
 
 
 def depth_first(buffers: Buffers) -> Order:
@@ -158,21 +158,21 @@ def depth_first(buffers: Buffers) -> Order:
 
     def key(op: int) -> tuple[int, int]:
         read = sum(buffers.size[tensor] for tensor in buffers.reads[op])
-        return buffers.made[op] + read, buffers.place[op]
+        return buffers.allocated[op] + read, buffers.place[op]
 
-    seen, made = [False] * buffers.n, list[int]()
+    visited, order = [False] * buffers.n, list[int]()
     # The last one is visited first.
     stack = [(op, False) for op in sorted(range(buffers.n), key=key, reverse=True)]
     while stack:
-        op, done = stack.pop()
-        if done:
-            made.append(op)
-        elif not seen[op]:
-            seen[op] = True
+        op, complete = stack.pop()
+        if complete:
+            order.append(op)
+        elif not visited[op]:
+            visited[op] = True
             stack.append((op, True))
             producers = sorted(buffers.before[op], key=key, reverse=True)
             stack += [(before, False) for before in producers]
-    return np.array(made, np.int32)
+    return np.array(order, np.int32)
 
 
 ORDERS = {"lpmf": least_peak_first, "bfs": breadth_first, "dfs": depth_first}

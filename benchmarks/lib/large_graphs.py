@@ -80,19 +80,21 @@ def write(path: Path, shape: str, ops: int, seed: int) -> None:
     """Write a graph; the same for the same shape, number of ops and seed."""
     largest = WIDE_BYTES // ops if shape == "wide" else LARGEST_TENSOR
     draw = random.Random(f"{shape} {ops} {seed}")
-    held = 2 * PERSISTENT_BYTES // ops
+    most_bytes = 2 * PERSISTENT_BYTES // ops
     with path.open("w", encoding="utf-8") as file:
         file.write(f'{{"format":"situate-graph","version":1,"name":"{shape}-{ops}","ops":[')
-        file.write(",\n".join(_op(op, draw, held) for op in range(ops)))
+        file.write(",\n".join(_op(op, draw, most_bytes) for op in range(ops)))
         file.write('],"tensors":[')
         tensors = enumerate(SHAPES[shape](ops, draw))
         file.write(",\n".join(_tensor(op, read, draw, largest) for op, read in tensors if read))
         file.write("]}")
 
 
-def _op(op: int, draw: random.Random, held: int) -> str:
+def _op(op: int, draw: random.Random, most_bytes: int) -> str:
     seconds = f"{draw.uniform(1e-5, 1e-3):.8f}"
-    return f'{{"name":"o{op}","seconds":{{"*":{seconds}}},"persistent":{draw.randrange(held)}}}'
+    return (
+        f'{{"name":"o{op}","seconds":{{"*":{seconds}}},"persistent":{draw.randrange(most_bytes)}}}'
+    )
 
 
 def _tensor(op: int, readers: list[int], draw: random.Random, largest: int) -> str:

@@ -32,8 +32,8 @@ def contiguous(problem: Problem, draw: np.random.Generator) -> Schedule:
     np.add.at(seconds, module[problem.unit], problem.seconds[:, 0])
     even = np.arange(1, problem.d) / problem.d
     cuts = even + draw.uniform(-0.5, 0.5, len(even)) / problem.d
-    done = np.cumsum(seconds) - seconds / 2
-    return _scheduled(problem, np.searchsorted(cuts * seconds.sum(), done)[module])
+    midpoints = np.cumsum(seconds) - seconds / 2
+    return _scheduled(problem, np.searchsorted(cuts * seconds.sum(), midpoints)[module])
 
 
 def _modules(problem: Problem, depth: int | None) -> NDArray[np.int64]:

@@ -189,8 +189,8 @@ def machine() -> dict[str, Any]:
 
 
 def _plain(options: argparse.Namespace | None) -> dict[str, Any]:
-    given = {} if options is None else vars(options)
-    return {key: value for key, value in given.items() if not isinstance(value, Path)}
+    fields = {} if options is None else vars(options)
+    return {key: value for key, value in fields.items() if not isinstance(value, Path)}
 
 
 def show(title: str, rows: Sequence[Row]) -> None:

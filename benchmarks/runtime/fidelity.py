@@ -152,8 +152,8 @@ def _row(
         measured = measure(
             step, case.inputs, steps, lambda _: beside.append(alone.measured(case.inputs))
         )
-        held = step.memory(*case.inputs)
-    planned, told = schedule.peak.tolist(), footprint(cut, problem.workspace)
+        peaks = step.memory(*case.inputs)
+    planned, footprints = schedule.peak.tolist(), footprint(cut, problem.workspace)
     result = measured_run(problem, schedule, measured, cut.used)
     expected = result.predicted
     low, high = np.quantile(measured.seconds, (0.25, 0.75))
@@ -180,10 +180,10 @@ def _row(
         "measured_ratio": measured_ratio,
         "ratio_error": ratio / measured_ratio - 1,
         "planned_bytes": [planned[d] for d in cut.used],
-        "predicted_bytes": [told[d] for d in cut.used],
-        "measured_bytes": held,
-        "plan_memory_error": _largest([planned[d] for d in cut.used], held),
-        "memory_error": _largest([told[d] for d in cut.used], held),
+        "predicted_bytes": [footprints[d] for d in cut.used],
+        "measured_bytes": peaks,
+        "plan_memory_error": _largest([planned[d] for d in cut.used], peaks),
+        "memory_error": _largest([footprints[d] for d in cut.used], peaks),
     }
 
 

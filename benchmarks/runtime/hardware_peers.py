@@ -79,12 +79,12 @@ def main(arguments: list[str] | None = None) -> None:
     record("hardware_peers", tables, list(_targets(rows, pairs, planning)), options=options)
 
 
-def _rows(case: Case, found: Sequence[Contender], seconds: float) -> Iterator[Row]:
-    running = [contender for contender in found if contender.step]
+def _rows(case: Case, contenders: Sequence[Contender], seconds: float) -> Iterator[Row]:
+    running = [contender for contender in contenders if contender.step]
     times = in_turn([contender.step for contender in running if contender.step], seconds)
     print(f"{case.name}, rounds: {times.rounds}", flush=True)
     columns = {contender.name: column for column, contender in enumerate(running)}
-    for contender in found:
+    for contender in contenders:
         column = columns.get(contender.name)
         yield {
             "network": case.name,
@@ -135,10 +135,10 @@ def _our_planning(case: Case) -> Row:
 
 
 def _seconds(command: Sequence[str], cache: str) -> float:
-    done = child.run(command, {"XDG_CACHE_HOME": cache})
-    if done.status:
-        raise RuntimeError(done.errors)
-    return done.seconds
+    process = child.run(command, {"XDG_CACHE_HOME": cache})
+    if process.status:
+        raise RuntimeError(process.errors)
+    return process.seconds
 
 
 def _torrent(case: Case, folder: Path | None, planning: list[Row], stack: ExitStack) -> Contender:
@@ -146,10 +146,10 @@ def _torrent(case: Case, folder: Path | None, planning: list[Row], stack: ExitSt
         return Contender(TORRENT, None, "not given: --tensortorrent FOLDER")
     begin = time.perf_counter()
     served, threads = torrent(case, folder, stack)
-    seconds, (said,) = time.perf_counter() - begin, served.said
-    where = f"uses {', '.join(said['devices'])}, {threads} threads"
-    compiled = f"version {said['version']}, compiled in {said['compile_seconds']:.1f} s"
-    regions = f"regions that it runs in the end: {said['regions']}"
+    seconds, (answer,) = time.perf_counter() - begin, served.answers
+    where = f"uses {', '.join(answer['devices'])}, {threads} threads"
+    compiled = f"version {answer['version']}, compiled in {answer['compile_seconds']:.1f} s"
+    regions = f"regions that it runs in the end: {answer['regions']}"
     planning.append({"tool": TORRENT, "seconds": seconds, "note": f"{compiled}; {regions}"})
     return Contender(TORRENT, served, where)
 

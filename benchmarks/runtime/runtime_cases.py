@@ -257,8 +257,8 @@ def in_turn(calls: Sequence[Callable[[], object]], seconds: float) -> Turns:
     end = time.perf_counter() + seconds
     while len(rounds) < LEAST_ROUNDS or (time.perf_counter() < end and len(rounds) < MOST_ROUNDS):
         order = range(len(calls))[:: -1 if len(rounds) % 2 else 1]
-        taken = {k: _timed(calls[k]) for k in order}
-        rounds.append([taken[k] for k in range(len(calls))])
+        durations = {k: _timed(calls[k]) for k in order}
+        rounds.append([durations[k] for k in range(len(calls))])
     both = np.array(rounds)
     return Turns(both[:, :, 0], both[:, :, 1])
 

@@ -108,11 +108,11 @@ def _missing(case: Case, rows: list[Row], options: argparse.Namespace) -> Iterat
     if not any(missing.values()):
         return
     wanted = _unplaced(case)
-    for devices, left in missing.items():
+    for devices, absent in missing.items():
         problem = case.problem(cpus(devices))
         processes = HardwareWorkers(LIMIT)
         try:
-            for seed in left:
+            for seed in absent:
                 yield _row(case, problem, seed, wanted, processes.start)
                 processes.finish()
         finally:

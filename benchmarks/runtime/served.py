@@ -22,7 +22,7 @@ class Served:
         environment: beside this process's own.
 
     Attributes:
-        said: the first line of each, decoded.
+        answers: the first line of each, decoded.
 
     Raises:
         RuntimeError: one of them ended.
@@ -37,7 +37,7 @@ class Served:
             subprocess.Popen(command, stdin=pipe, stdout=pipe, env=around) for command in commands
         ]
         try:
-            self.said = [json.loads(self._line(process)) for process in self._processes]
+            self.answers = [json.loads(self._line(process)) for process in self._processes]
         except BaseException:
             self.close()
             raise

@@ -37,7 +37,7 @@ def _compiled(network: str, kernels: bool) -> tuple[Any, Callable[[], object]]:
     text = str(compiled.explain())
     with torch.inference_mode():
         torch.testing.assert_close(compiled(*inputs), model(*inputs), check_device=False)
-    said = {
+    facts = {
         "version": tensortorrent.__version__,
         "compile_seconds": seconds,
         "regions": len(re.findall(r"^ *region_\d+ ->", text, re.MULTILINE)),
@@ -48,7 +48,7 @@ def _compiled(network: str, kernels: bool) -> tuple[Any, Callable[[], object]]:
         with torch.inference_mode():
             compiled(*inputs)
 
-    return said, step
+    return facts, step
 
 
 if __name__ == "__main__":

@@ -127,10 +127,10 @@ class SerialDecoder:
         self.transfer = np.nan_to_num(problem.transfer_seconds, nan=0.0).tolist()
         start, consumers = problem.consumer_start.tolist(), problem.consumers.tolist()
         self.readers = [consumers[a:b] for a, b in pairwise(start)]
-        self.made: list[list[int]] = [[] for _ in range(self.n)]
+        self.outputs: list[list[int]] = [[] for _ in range(self.n)]
         self.needs = [0] * self.n
         for tensor, producer in enumerate(problem.producer.tolist()):
-            self.made[producer].append(tensor)
+            self.outputs[producer].append(tensor)
             for reader in self.readers[tensor]:
                 self.needs[reader] += 1
 
@@ -160,7 +160,7 @@ class SerialDecoder:
                 continue
             here = device[item]
             end = free[here] = max(free[here], arrival[item]) + self.seconds[item][here]
-            for tensor in self.made[item]:
+            for tensor in self.outputs[item]:
                 away = False
                 for reader in self.readers[tensor]:
                     if device[reader] == here:

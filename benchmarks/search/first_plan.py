@@ -59,11 +59,11 @@ def planned(case: Case, seed: int) -> Row:
     problem = situate.Problem(layered(case.ops, seed), situate.Cluster.preset(case.cluster))
     first = list[float]()
 
-    def told(progress: Progress) -> None:
+    def note_first(progress: Progress) -> None:
         if progress.feasible and not first:
             first.append(progress.seconds)
 
-    result = situate.solve(problem, time_limit=case.time_limit, seed=seed, on_progress=told)
+    result = situate.solve(problem, time_limit=case.time_limit, seed=seed, on_progress=note_first)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     rules = {rule: situate.solve(problem, rule) for rule in RULES}
     fitting = {rule: outcome.value for rule, outcome in rules.items() if outcome.feasible}

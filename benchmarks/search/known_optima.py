@@ -88,7 +88,7 @@ def _rows(instances: list[Instance], budget: Budget) -> Iterator[Row]:
     )
 
 
-def _row(name: str, problem: situate.Problem, known: ReferenceValue, budget: Budget) -> Row:
+def _row(name: str, problem: situate.Problem, reference: ReferenceValue, budget: Budget) -> Row:
     """One instance solved; values are milliseconds where there is a unit."""
     result = situate.solve(
         problem, time_limit=budget.time_limit, evaluations=budget.evaluations, seed=budget.seed
@@ -98,9 +98,9 @@ def _row(name: str, problem: situate.Problem, known: ReferenceValue, budget: Bud
         "instance": name,
         "processors": problem.d,
         "value": result.value * scale,
-        "best_known": known.value * scale,
-        "ratio": result.value / known.value,
-        "proved": known.bound == known.value,
+        "best_known": reference.value * scale,
+        "ratio": result.value / reference.value,
+        "proved": reference.bound == reference.value,
         "lower_bound": None if result.lower_bound is None else result.lower_bound * scale,
         "feasible": result.feasible,
         "verified": _verified(result),

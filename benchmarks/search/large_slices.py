@@ -84,14 +84,14 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _auto(case: Case, seed: int, cache: str) -> Row:
     """`situate plan`, with nothing captured before."""
-    answer, done = _command("plan", case, cache, "--seed", str(seed))
+    answer, process = _command("plan", case, cache, "--seed", str(seed))
     return {
         "cluster": case.cluster,
         "slices": case.slices,
-        "seconds": done.seconds,
+        "seconds": process.seconds,
         "search_seconds": answer["seconds"],
-        "other_seconds": done.seconds - answer["seconds"],
-        "peak_mb": done.peak_bytes / 1e6,
+        "other_seconds": process.seconds - answer["seconds"],
+        "peak_mb": process.peak_bytes / 1e6,
         "evaluations": answer["evaluations"],
         "value": answer["value"],
         "gap": answer["gap"],
@@ -102,7 +102,7 @@ def _auto(case: Case, seed: int, cache: str) -> Row:
 def _by_hand(case: Case, cache: str) -> dict[str, float]:
     """Seconds of a step by method, of those whose plan fits."""
     answer, _ = _command("compare", case, cache, "--methods", ",".join(case.by_hand))
-    result = {each["method"]: each for each in answer["methods"]}
+    result = {row["method"]: row for row in answer["methods"]}
     return {name: result[name]["value"] for name in case.by_hand if result[name]["feasible"]}
 
 
@@ -111,10 +111,10 @@ def _command(
 ) -> tuple[dict[str, Any], child.Child]:
     limits = ["--slices", str(case.slices), "--time-limit", str(case.seconds), "--json"]
     step = [case.function, "--optimizer", case.optimizer, "--cluster", case.cluster]
-    done = child.run(child.situate(name, *step, *limits, *options), {"XDG_CACHE_HOME": cache})
-    if done.status:
-        raise RuntimeError(done.errors)
-    return json.loads(done.output), done
+    process = child.run(child.situate(name, *step, *limits, *options), {"XDG_CACHE_HOME": cache})
+    if process.status:
+        raise RuntimeError(process.errors)
+    return json.loads(process.output), process
 
 
 def _targets(case: Case, row: Row) -> list[Target]:

@@ -115,8 +115,8 @@ def _row(name: str, graph: situate.Graph, cluster: str, method: str, evaluations
 
 def _digest(plan: situate.Plan) -> str:
     fields = msgspec.to_builtins(plan, enc_hook=lambda number: number.item())
-    kept = {field: value for field, value in fields.items() if field not in VARYING}
-    return hashlib.sha256(json.dumps(kept).encode()).hexdigest()[:16]
+    compared = {field: value for field, value in fields.items() if field not in VARYING}
+    return hashlib.sha256(json.dumps(compared).encode()).hexdigest()[:16]
 
 
 def _unchanged(rows: list[Row], against: Path) -> Target:

@@ -38,15 +38,15 @@ def main(arguments: list[str] | None = None) -> None:
     situate.solve(
         Problem(synthetic("er", 50, 0), Cluster.identical(2)), time_limit=0.1
     )  # what is loaded late
-    known = _known()
+    best_values = _best_values()
     for row in _long(options):
-        _improve(known, row)
+        _improve(best_values, row)
     runs = [row for taking in BANDWIDTHS for row in _runs(taking, options)]
     for row in runs:
         if row["transfers take"] == TIMED:
-            _improve(known, row)
-    means = list(_means(runs, known))
-    tables = {"means": means, "best known": list(known.values()), "runs": runs}
+            _improve(best_values, row)
+    means = list(_means(runs, best_values))
+    tables = {"means": means, "best known": list(best_values.values()), "runs": runs}
     record("regal_gap", tables, list(_targets(means)), options=options)
 
 
@@ -54,8 +54,10 @@ def _problems(taking: str, options: argparse.Namespace) -> Iterator[Problem]:
     for model in MODELS:
         for graph in range(options.graphs):
             nodes = random.Random(graph).randint(*NODES)
-            made = synthetic(model, nodes, options.seed * 1000 + graph, BANDWIDTHS[taking])
-            yield Problem(made, Cluster.identical(options.devices))
+            graph_of_model = synthetic(
+                model, nodes, options.seed * 1000 + graph, BANDWIDTHS[taking]
+            )
+            yield Problem(graph_of_model, Cluster.identical(options.devices))
 
 
 def _runs(taking: str, options: argparse.Namespace) -> Iterator[Row]:
@@ -87,25 +89,25 @@ def _solved(problem: Problem, taking: str, limit: float, seed: int) -> Row:
     }
 
 
-def _known() -> dict[tuple[str, int], Row]:
+def _best_values() -> dict[tuple[str, int], Row]:
     """Best known values where transfers take time, by graph and number of devices."""
     path = RESULTS / "regal_gap.json"
     tables = read_record(path)["tables"] if path.exists() else {}
     return {(row["graph"], row["devices"]): row for row in tables.get("best known", [])}
 
 
-def _improve(known: dict[tuple[str, int], Row], row: Row) -> None:
+def _improve(best_values: dict[tuple[str, int], Row], row: Row) -> None:
     key = row["graph"], row["devices"]
-    if key not in known or row["value"] < known[key]["value"]:
-        kept = ("graph", "devices", "value", "seconds", "seed")
-        known[key] = {**{name: row[name] for name in kept}, "commit": commit()}
+    if key not in best_values or row["value"] < best_values[key]["value"]:
+        columns = ("graph", "devices", "value", "seconds", "seed")
+        best_values[key] = {**{name: row[name] for name in columns}, "commit": commit()}
 
 
-def _means(runs: list[Row], known: dict[tuple[str, int], Row]) -> Iterator[Row]:
+def _means(runs: list[Row], best_values: dict[tuple[str, int], Row]) -> Iterator[Row]:
     for taking, wanted in WANTED.items():
         for limit in wanted:
             rows = [r for r in runs if (r["transfers take"], r["seconds"]) == (taking, limit)]
-            gaps = [_gap(row, known) for row in rows]
+            gaps = [_gap(row, best_values) for row in rows]
             yield {
                 "transfers take": taking,
                 "seconds": limit,
@@ -118,11 +120,11 @@ def _means(runs: list[Row], known: dict[tuple[str, int], Row]) -> Iterator[Row]:
             }
 
 
-def _gap(row: Row, known: dict[tuple[str, int], Row]) -> float:
+def _gap(row: Row, best_values: dict[tuple[str, int], Row]) -> float:
     """Per cent above the best known value or, where transfers take no time, the bound."""
     if row["transfers take"] == INSTANT:
         return float(row["bound_gap_%"])
-    return float(100 * (row["value"] / known[row["graph"], row["devices"]]["value"] - 1))
+    return float(100 * (row["value"] / best_values[row["graph"], row["devices"]]["value"] - 1))
 
 
 def _targets(means: list[Row]) -> Iterator[Target]:

@@ -122,22 +122,22 @@ def _command(model: str, cluster: str, time_limit: float, folder: Path) -> Row:
     plan = folder / "plan.json"
     options = ["--cluster", cluster, "--time-limit", str(time_limit), "--out", str(plan), "--json"]
     command = child.situate("plan", model, *options)
-    done = child.run(command, {"XDG_CACHE_HOME": str(folder / "cache")})
-    if done.status:
-        raise RuntimeError(done.errors)
-    return _figures(json.loads(done.output), done)
+    process = child.run(command, {"XDG_CACHE_HOME": str(folder / "cache")})
+    if process.status:
+        raise RuntimeError(process.errors)
+    return _figures(json.loads(process.output), process)
 
 
-def _figures(answer: dict[str, float], done: child.Child) -> Row:
+def _figures(answer: dict[str, float], process: child.Child) -> Row:
     """The figures in the command's answer, and the time and memory it took."""
     return {
         "graph": answer["graph"],
         "cluster": answer["cluster"],
-        "seconds": done.seconds,
+        "seconds": process.seconds,
         "search_seconds": answer["seconds"],
-        "other_seconds": done.seconds - answer["seconds"],
-        "cpu_seconds": done.cpu_seconds,
-        "peak_mb": done.peak_bytes / 1e6,
+        "other_seconds": process.seconds - answer["seconds"],
+        "cpu_seconds": process.cpu_seconds,
+        "peak_mb": process.peak_bytes / 1e6,
         "evaluations": answer["evaluations"],
         "value": answer["value"],
         "gap": answer["gap"],

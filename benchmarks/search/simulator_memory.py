@@ -27,10 +27,10 @@ def main(ops: int, seed: int) -> None:
     gc.collect()
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from here
     before = _status("VmRSS")
-    kept = _simulate(graph)
+    schedule = _simulate(graph)
     gc.collect()
     print([_status("VmRSS") - before, _status("VmHWM") - before])
-    del kept
+    del schedule
 
 
 def _simulate(graph: Graph) -> Simulator:

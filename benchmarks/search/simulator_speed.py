@@ -130,13 +130,13 @@ def _times(evaluate: Callable[[], object], repeats: int, clock: Callable[[], flo
 
 
 def _memory(ops: int, seed: int) -> Row:
-    done = child.run(
+    process = child.run(
         child.module("benchmarks.search.simulator_memory", str(ops), str(seed)), EAGER_TRIM
     )
-    if done.status:
-        raise RuntimeError(done.errors)
-    held, peak = json.loads(done.output)
-    return {"ops": ops, "bytes_an_op": held / ops, "bytes_an_op_at_the_peak": peak / ops}
+    if process.status:
+        raise RuntimeError(process.errors)
+    kept_bytes, peak = json.loads(process.output)
+    return {"ops": ops, "bytes_an_op": kept_bytes / ops, "bytes_an_op_at_the_peak": peak / ops}
 
 
 def _speed_targets(rows: list[Row]) -> Iterator[Target]:

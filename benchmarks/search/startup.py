@@ -46,15 +46,15 @@ def main(arguments: list[str] | None = None) -> None:
 def _row(what: str, command: Sequence[str], repeats: int) -> Row:
     """Wall time includes delays by other processes; CPU time does not."""
     children = [child.run(command) for _ in range(repeats + 1)][1:]
-    if any(each.status for each in children):
+    if any(process.status for process in children):
         raise RuntimeError(f"{what}: {children[0].errors}")
     return {
         "what": what,
-        "seconds_median": statistics.median(each.seconds for each in children),
-        "seconds_best": min(each.seconds for each in children),
-        "cpu_seconds_median": statistics.median(each.cpu_seconds for each in children),
-        "cpu_seconds_best": min(each.cpu_seconds for each in children),
-        "peak_mb": max(each.peak_bytes for each in children) / 1e6,
+        "seconds_median": statistics.median(process.seconds for process in children),
+        "seconds_best": min(process.seconds for process in children),
+        "cpu_seconds_median": statistics.median(process.cpu_seconds for process in children),
+        "cpu_seconds_best": min(process.cpu_seconds for process in children),
+        "peak_mb": max(process.peak_bytes for process in children) / 1e6,
         "repeats": repeats,
     }
 
@@ -64,10 +64,10 @@ def _first_plan(network: str, cluster: str) -> list[str]:
     for evaluations in map(str, FIRST_PLANS):
         options = ["--cluster", cluster, "--evaluations", evaluations, "--json"]
         command = child.situate("plan", network, *options)
-        done = child.run(command)
-        if done.status == 0 and json.loads(done.output)["feasible"]:
+        process = child.run(command)
+        if process.status == 0 and json.loads(process.output)["feasible"]:
             return command
-    raise RuntimeError(done.errors)
+    raise RuntimeError(process.errors)
 
 
 def _loaded() -> list[Row]:
@@ -83,10 +83,10 @@ def _loaded() -> list[Row]:
 
 def _packages(code: str) -> Row:
     show = f"\nimport json, sys\nprint(json.dumps([p in sys.modules for p in {HEAVY!r}]))"
-    done = child.run(child.python(code + show))
-    if done.status:
-        raise RuntimeError(done.errors)
-    return dict(zip(HEAVY, json.loads(done.output), strict=True))
+    process = child.run(child.python(code + show))
+    if process.status:
+        raise RuntimeError(process.errors)
+    return dict(zip(HEAVY, json.loads(process.output), strict=True))
 
 
 def _targets(rows: list[Row], wanted: list[float]) -> Iterator[Target]:

@@ -56,11 +56,11 @@ def _rows(folder: Path, options: argparse.Namespace) -> Iterator[Row]:
 def _planned(graph: Path, cluster: Path, limit: float) -> Row:
     """The row of a command, whose own clock says how long planning took."""
     arguments = ["--cluster", str(cluster), "--time-limit", str(limit), "--json"]
-    done = child.run(child.situate("plan", str(graph), *arguments))
-    if done.status not in (0, 3):
-        raise RuntimeError(done.errors)
-    answer = json.loads(done.output)
-    first = FIRST_PLAN in done.errors
+    process = child.run(child.situate("plan", str(graph), *arguments))
+    if process.status not in (0, 3):
+        raise RuntimeError(process.errors)
+    answer = json.loads(process.output)
+    first = FIRST_PLAN in process.errors
     return {
         "limit": limit,
         "seconds": answer["seconds"],
@@ -69,7 +69,7 @@ def _planned(graph: Path, cluster: Path, limit: float) -> Row:
         "feasible": answer["feasible"],
         "evaluations": answer["evaluations"],
         "gap": answer["gap"],
-        "command_seconds": done.seconds,
+        "command_seconds": process.seconds,
     }
 
 

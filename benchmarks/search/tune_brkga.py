@@ -118,7 +118,7 @@ def _values(
     columns = []
     for name in PROBLEMS:
         print(f"{name}: {len(settings)} settings", flush=True)
-        calls = [(name, each, seed) for each in settings for seed in seeds]
+        calls = [(name, setting, seed) for setting in settings for seed in seeds]
         result = np.array(list(searches.map(calls)))
         columns.append(result.reshape(len(settings), len(seeds)).mean(axis=1))
     return np.column_stack(columns)

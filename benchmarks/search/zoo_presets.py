@@ -68,8 +68,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _networks(options: argparse.Namespace) -> list[str]:
-    known = situate.zoo.names()
-    return list(known) if options.all else [name for name in NETWORKS if name in known]
+    names = situate.zoo.names()
+    return list(names) if options.all else [name for name in NETWORKS if name in names]
 
 
 def _clusters(options: argparse.Namespace) -> list[str]:

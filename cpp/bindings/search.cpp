@@ -308,7 +308,7 @@ PlacedOrders make_placed_orders(const Problem& p, const Array<int32_t, 1>& place
 }
 
 auto placed_order(const PlacedOrders& orders, double turn, double path,
-                  const Array<int64_t, 1>& reserved) {
+                  const Array<int64_t, 1>& reserved, double patience) {
   check(reserved.size() == static_cast<size_t>(orders.problem().d) &&
             std::all_of(reserved.data(), reserved.data() + reserved.size(),
                         [](int64_t bytes) { return 0 <= bytes && bytes <= problem::most_bytes; }),
@@ -316,7 +316,7 @@ auto placed_order(const PlacedOrders& orders, double turn, double path,
   std::vector<int32_t> order;
   {
     nb::gil_scoped_release released;
-    order = orders.order({turn, path}, view(reserved));
+    order = orders.order({turn, path, patience}, view(reserved));
   }
   const size_t n = order.size();
   return to_numpy(std::move(order), {n});
@@ -324,11 +324,13 @@ auto placed_order(const PlacedOrders& orders, double turn, double path,
 
 void bind_placed_orders(nb::module_& module) {
   nb::class_<PlacedOrders>(module, "PlacedOrders", "List schedules of one placement.")
-      .def("order", &placed_order, "turn"_a, "path"_a, "reserved"_a,
+      .def("order", &placed_order, "turn"_a, "path"_a, "reserved"_a, "patience"_a = 0.0,
            R"(Order (n,) in which ops start.
 
 turn, path: weights of an early turn, and of the seconds from an op to the end of the step.
-reserved: (d,) bytes that are left free where they can be.)")
+reserved: (d,) bytes that are left free where they can be.
+patience: the longest wait for an op that other devices wait for and whose inputs are on their way,
+as a share of the seconds of the op that could start instead.)")
       .def_prop_ro("fits", &PlacedOrders::fits,
                    "Whether the ops fit in memory one after the other, in their turns.");
   module.def("make_placed_orders", &make_placed_orders, nb::keep_alive<0, 1>(), "problem"_a,

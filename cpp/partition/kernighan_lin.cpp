@@ -25,6 +25,7 @@ KernighanLin::KernighanLin(const WeightedGraph& graph, std::span<const int8_t> s
       side_(side.begin(), side.end()),
       free_(side.size(), 0),
       gain_(side.size(), 0),
+      is_open_(side.size(), 0),
       between_(side.size(), 0) {
   fill(order, share);
 }
@@ -78,7 +79,7 @@ bool KernighanLin::pass() {
 }
 
 void KernighanLin::begin_pass() {
-  for (auto& open : open_) open.clear();
+  std::vector<GainQueue::Entry> entries[2];
   for (int unit = 0; unit < static_cast<int>(side_.size()); ++unit) {
     if (!free_[unit]) continue;
     double gain = 0;
@@ -88,8 +89,10 @@ void KernighanLin::begin_pass() {
         gain += there == side_[unit] ? -graph_.weight[i] : graph_.weight[i];
     }
     gain_[unit] = gain;
-    open_[side_[unit]].insert({-gain, unit});
+    entries[side_[unit]].push_back({-gain, unit});
   }
+  is_open_ = free_;
+  for (const int side : {0, 1}) open_[side].assign(std::move(entries[side]));
 }
 
 KernighanLin::Exchange KernighanLin::best_exchange() {
@@ -103,32 +106,40 @@ KernighanLin::Exchange KernighanLin::best_exchange() {
 // One unit changes sides, as if for a dummy of the paper's section 3.1 (unequal sizes).
 void KernighanLin::look_at_single(int side, Exchange& best) const {
   int left = longest_look;
-  for (const auto& [minus_gain, unit] : open_[side]) {
-    if (left-- == 0 || (best.any() && -minus_gain <= best.gain)) return;
-    if (!balanced(side == 0 ? -graph_.load[unit] : graph_.load[unit])) continue;
+  open_[side].for_each([&](const GainQueue::Entry& entry) {
+    const auto& [minus_gain, unit] = entry;
+    if (left-- == 0 || (best.any() && -minus_gain <= best.gain)) return false;
+    if (!balanced(side == 0 ? -graph_.load[unit] : graph_.load[unit])) return true;
     best = side == 0 ? Exchange{unit, -1, -minus_gain} : Exchange{-1, unit, -minus_gain};
-    return;
-  }
+    return false;
+  });
 }
 
 void KernighanLin::look_at_pairs(Exchange& best) {
   int left = longest_look;
   if (open_[1].empty()) return;
-  for (const auto& [minus_first, first] : open_[0]) {
-    const auto bound = [&](double minus_second) { return -minus_first - minus_second; };
-    if (left <= 0 || (best.any() && bound(open_[1].begin()->first) <= best.gain)) return;
+  const double least_second = open_[1].front().first;
+  open_[0].for_each([&](const GainQueue::Entry& entry) {
+    const auto [minus_first, first] = entry;
+    const auto hopeless = [&](double minus_second) {
+      return best.any() && -minus_first - minus_second <= best.gain;
+    };
+    if (left <= 0 || hopeless(least_second)) return false;
     const auto row = [&](auto visit) {
       for (int64_t i = graph_.start[first]; i < graph_.start[first + 1]; ++i) visit(i);
     };
     row([&](int64_t i) { between_[graph_.neighbour[i]] = graph_.weight[i]; });
-    for (const auto& [minus_second, second] : open_[1]) {
-      if (left-- <= 0 || (best.any() && bound(minus_second) <= best.gain)) break;
-      const double gain = bound(minus_second) - 2 * between_[second];
-      if (best.any() && gain <= best.gain) continue;
+    open_[1].for_each([&](const GainQueue::Entry& other) {
+      const auto [minus_second, second] = other;
+      if (left-- <= 0 || hopeless(minus_second)) return false;
+      const double gain = -minus_first - minus_second - 2 * between_[second];
+      if (best.any() && gain <= best.gain) return true;
       if (balanced(graph_.load[second] - graph_.load[first])) best = {first, second, gain};
-    }
+      return true;
+    });
     row([&](int64_t i) { between_[graph_.neighbour[i]] = 0; });
-  }
+    return true;
+  });
 }
 
 // Whether the first side is near its share once it has so much more load.
@@ -145,16 +156,15 @@ void KernighanLin::apply(const Exchange& exchange) {
 void KernighanLin::move(int unit) {
   const int from = side_[unit];
   open_[from].erase({-gain_[unit], unit});
+  is_open_[unit] = 0;
   load_[from] -= graph_.load[unit];
   load_[1 - from] += graph_.load[unit];
   side_[unit] = static_cast<int8_t>(1 - from);
   for (int64_t i = graph_.start[unit]; i < graph_.start[unit + 1]; ++i) {
     const auto other = static_cast<int>(graph_.neighbour[i]);
-    if (!free_[other]) continue;
+    if (!is_open_[other]) continue;
     auto& open = open_[side_[other]];
-    const auto entry = open.find({-gain_[other], other});
-    if (entry == open.end()) continue;
-    open.erase(entry);
+    open.erase({-gain_[other], other});
     gain_[other] += (side_[other] == from ? 2 : -2) * graph_.weight[i];
     open.insert({-gain_[other], other});
   }

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
 #include <span>
-#include <utility>
 #include <vector>
+
+#include "partition/gain_queue.h"
 
 namespace situate::partition {
 
@@ -39,7 +39,6 @@ class KernighanLin {
     double gain = 0;
     bool any() const { return from_first >= 0 || from_second >= 0; }
   };
-  using Entry = std::pair<double, int>;  // minus the gain of moving a unit, and the unit
 
   void fill(std::span<const int64_t> order, double share);
   bool pass();
@@ -53,10 +52,11 @@ class KernighanLin {
 
   const WeightedGraph graph_;
   std::vector<int8_t> side_;
-  std::vector<uint8_t> free_;
-  std::vector<double> gain_;     // of moving a unit: external less internal weight
-  std::set<Entry> open_[2];      // units of each side that have not moved in this pass
-  std::vector<double> between_;  // weight from the unit at hand to each of its neighbours
+  std::vector<uint8_t> free_;     // whether a unit may move at all
+  std::vector<double> gain_;      // of moving a unit: external less internal weight
+  std::vector<uint8_t> is_open_;  // whether a unit may still move in this pass
+  GainQueue open_[2];             // units of each side that may
+  std::vector<double> between_;   // weight from the unit at hand to each of its neighbours
   double load_[2] = {0, 0};
   double target_ = 0, slack_ = 0;  // load of the first side, and how far it may be from that
 };

@@ -84,14 +84,21 @@ struct Option {
 
 namespace {
 
+// Of all devices, for the op at hand.
+struct Outlook {
+  std::vector<double> arrive;    // when its inputs could be there
+  std::vector<int64_t> lacking;  // bytes
+};
+
 // The device where an op ends first, of those that lack the fewest bytes for it.
-int earliest_end(const Problem& p, const PartialSchedule& partial, int op) {
+int earliest_end(const Problem& p, const PartialSchedule& partial, int op, Outlook& outlook) {
+  if (partial.device_of(op) >= 0) return partial.device_of(op);
+  partial.look_at_all(op, outlook.arrive, outlook.lacking);
   Option best;
   for (int device = 0; device < p.d; ++device) {
-    if (!partial.may_run(op, device)) continue;
-    const int64_t shortage = partial.shortage(op, device);
-    if (shortage > best.shortage) continue;
-    const double start = std::max(partial.device_free(device), partial.inputs_arrive(op, device));
+    const int64_t shortage = outlook.lacking[device];
+    if (!partial.may_run(op, device) || shortage > best.shortage) continue;
+    const double start = std::max(partial.device_free(device), outlook.arrive[device]);
     const double end = start + p.op_seconds(op, device);
     if (shortage < best.shortage || end < best.time || best.op < 0)
       best = {op, device, shortage, end};
@@ -122,11 +129,12 @@ Listed heft(const Problem& p, double room, std::span<const double> rank, Deadlin
   auto unplaced_inputs = inputs_to_place(p, partial);
   for (int op = 0; op < p.n; ++op)
     if (unplaced_inputs[op] == 0 && !partial.is_deferred(op)) ready.push(op);
+  Outlook outlook{std::vector<double>(p.d), std::vector<int64_t>(p.d)};
   while (!ready.empty()) {
     deadline.check();
     const int op = ready.top();
     ready.pop();
-    partial.place(op, earliest_end(p, partial, op));
+    partial.place(op, earliest_end(p, partial, op, outlook));
     for (const int tensor : p.outputs_of(op))
       for (const int consumer : p.consumers_of(tensor))
         if (--unplaced_inputs[consumer] == 0) ready.push(consumer);

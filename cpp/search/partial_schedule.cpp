@@ -87,17 +87,62 @@ double PartialSchedule::inputs_end(int op) const {
 
 int64_t PartialSchedule::shortage(int op, int device) const {
   if (!counts_tensors() && device_of(op) >= 0) return 0;
+  int64_t need = needs_anywhere(op);
+  for (const int tensor : p_.inputs_of(op)) {
+    const int producer = p_.producer[tensor];
+    if (counts_tensors() && placed_[producer] && device_of(producer) != device &&
+        std::isnan(arrival(tensor, device)))
+      need = add_bytes(need, p_.size[tensor]);
+  }
+  return std::max<int64_t>(0, add_bytes(used_[device], need) - room_[device]);
+}
+
+// Bytes that an op needs on any device, without those of its placed inputs.
+int64_t PartialSchedule::needs_anywhere(int op) const {
   int64_t need = device_of(op) < 0 ? held_[p_.unit[op]] : 0;
   if (counts_tensors()) need = add_bytes(need, p_.start_bytes[op]);
   for (const int tensor : p_.inputs_of(op)) {
     const int producer = p_.producer[tensor];
     if (!placed_[producer] && device_of(producer) < 0 && p_.unit[producer] != p_.unit[op])
       need = add_bytes(need, held_[p_.unit[producer]]);
-    if (counts_tensors() && placed_[producer] && device_of(producer) != device &&
-        std::isnan(arrival(tensor, device)))
-      need = add_bytes(need, p_.size[tensor]);
   }
-  return std::max<int64_t>(0, add_bytes(used_[device], need) - room_[device]);
+  return need;
+}
+
+void PartialSchedule::look_at_all(int op, std::span<double> arrive,
+                                  std::span<int64_t> lacking) const {
+  if (p_.blocking || device_of(op) >= 0) {
+    for (int device = 0; device < p_.d; ++device) {
+      arrive[device] = inputs_arrive(op, device);
+      lacking[device] = shortage(op, device);
+    }
+    return;
+  }
+  std::fill(arrive.begin(), arrive.end(), 0.0);
+  std::fill(lacking.begin(), lacking.end(), needs_anywhere(op));
+  for (const int tensor : p_.inputs_of(op))
+    if (placed_[p_.producer[tensor]]) look_at_input(tensor, arrive, lacking);
+  for (int device = 0; device < p_.d; ++device)
+    lacking[device] =
+        std::max<int64_t>(0, add_bytes(used_[device], lacking[device]) - room_[device]);
+}
+
+// Adds an input that is made: when it could be on each device, and its bytes where it is not.
+void PartialSchedule::look_at_input(int tensor, std::span<double> arrive,
+                                    std::span<int64_t> needs) const {
+  const int source = device_of(p_.producer[tensor]);
+  const int64_t size = counts_tensors() ? p_.size[tensor] : 0;
+  const double* const there = arrival_.data() + static_cast<size_t>(tensor) * p_.d;
+  for (int device = 0; device < p_.d; ++device) {
+    double when = there[device];
+    if (device == source) {
+      when = finish_[p_.producer[tensor]];
+    } else if (std::isnan(when)) {
+      when = send_time(tensor, source, device);
+      needs[device] = add_bytes(needs[device], size);
+    }
+    arrive[device] = std::max(arrive[device], when);
+  }
 }
 
 void PartialSchedule::place(int op, int device) {

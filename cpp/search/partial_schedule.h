@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "problem/problem.h"
@@ -34,13 +35,18 @@ class PartialSchedule {
   int64_t used(int device) const { return used_[device]; }
   // Bytes that the device lacks for the op.
   int64_t shortage(int op, int device) const;
+  // Both for each device: when all inputs of the op could be there, and the bytes that it lacks.
+  void look_at_all(int op, std::span<double> arrive, std::span<int64_t> lacking) const;
+  // The device of the op's unit; -1 if no op of the unit is placed.
+  int device_of(int op) const { return device_of_unit_[p_.unit[op]]; }
 
   void place(int op, int device);
   Listed listed() &&;
 
  private:
   bool has_consumers(int op) const;
-  int device_of(int op) const { return device_of_unit_[p_.unit[op]]; }
+  void look_at_input(int tensor, std::span<double> arrive, std::span<int64_t> needs) const;
+  int64_t needs_anywhere(int op) const;
   double send_time(int tensor, int source, int device) const;
   double receive(int tensor, int device);
   bool goes_along(int tensor, int device) const;

@@ -1,1 +1,1 @@
-"""Settings of the methods that learn, and what their costs depend on."""
+"""Settings of the methods that learn, and the dependences of their costs."""

@@ -1,6 +1,6 @@
 """The Hierarchical Planner on a step of 80,000 ops: NMT with 8 layers, unrolled 166 times.
 
-The step is captured once, which takes minutes, and kept in situate's cache. What is timed is the
+The step is captured once, which takes minutes, and kept in situate's cache. The timed part is the
 whole search from there on: the learner, its samples, their evaluation, its updates, and the
 schedules of the plans that were best for a while.
 """
@@ -39,7 +39,7 @@ WANTED = 20.0
 """Minutes of CPU for `UPDATES`, on two cores."""
 
 FIRST = 60
-"""Samples of which the best is what learning has to improve on."""
+"""Samples whose best one learning has to improve on."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -77,7 +77,7 @@ def graph(layers: int, steps: int) -> Graph:
 
 
 class Clock:
-    """CPU seconds of this process, on all of its threads, by what it did."""
+    """CPU seconds of this process, on all of its threads, by activity."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -150,7 +150,9 @@ def _row(problem: Problem, settings: Settings, options: argparse.Namespace) -> R
 def _figures(
     seconds: NDArray[np.float64], settings: str, updates: int, clock: Clock, wall: float
 ) -> Row:
-    each = {what: spent / updates for what, spent in clock.seconds.items() if what != "search"}
+    seconds_per_update = {
+        what: spent / updates for what, spent in clock.seconds.items() if what != "search"
+    }
     total = clock.seconds["search"]
     first, best = float(seconds[:FIRST].min()), float(seconds.min())
     return {
@@ -161,9 +163,9 @@ def _figures(
         "wall_minutes": wall / 60,
         "begin_seconds": clock.seconds["begin"],
         "cpu_seconds_an_update": (total - clock.seconds["begin"]) / updates,
-        "ask": each["ask"],
-        "evaluate": each["evaluate"],
-        "tell": each["tell"],
+        "ask": seconds_per_update["ask"],
+        "evaluate": seconds_per_update["evaluate"],
+        "tell": seconds_per_update["tell"],
         "ran": float(np.isfinite(seconds).mean()),
         f"best_of_first_{FIRST}": first if np.isfinite(first) else None,
         "best": best if np.isfinite(best) else None,

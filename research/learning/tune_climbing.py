@@ -1,6 +1,6 @@
 """Settings of hill climbing: its groups and scales, on networks that no paper's table has.
 
-`research.learning.tuning` says what a score is. Two learned methods in `tuned` settings stand
+`research.learning.tuning` defines the score. Two learned methods in `tuned` settings stand
 beside the candidates. Results with `--noise` are recorded under a name of their own.
 """
 
@@ -40,9 +40,11 @@ def climber(
     groups: int, blocks: bool, rule: str, problem: situate.Problem, samples: int, seed: int
 ) -> HillClimber:
     """See `make`."""
-    made = group(problem, rule, groups)
-    every = levels(problem, made)
-    return HillClimber(made, every if blocks else every[:1], InitialPlacements(made), seed)
+    groups_of_ops = group(problem, rule, groups)
+    every = levels(problem, groups_of_ops)
+    return HillClimber(
+        groups_of_ops, every if blocks else every[:1], InitialPlacements(groups_of_ops), seed
+    )
 
 
 def main(arguments: list[str] | None = None) -> None:

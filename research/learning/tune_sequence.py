@@ -1,6 +1,6 @@
 """The `tuned` settings of the sequence models: candidates on networks that no paper's table has.
 
-`research.learning.tuning` says what a score is. Four of its problems, two seeds and fewer
+`research.learning.tuning` defines the score. Four of its problems, two seeds and fewer
 samples than a search has by default take about 15 minutes of CPU. The papers' numbers, by far the
 slowest of Spotlight and the Hierarchical Planner, are run with the first seed alone.
 """
@@ -36,15 +36,15 @@ MOST = 2.0
 
 SequenceSettings = SpotlightSettings | ColocSettings | HierarchicalSettings
 Changes = Mapping[str, Mapping[str, Any]]
-"""By name, what a candidate has other than `tuned`."""
+"""By name, the settings in which a candidate differs from `tuned`."""
 
 GROUPS: Changes = {"groups 64": {"groups": 64}, "groups 128": {"groups": 128}}
-TOLD: Changes = {"heavy-edge": {"grouping": "heavy-edge"}}
+HEAVY_EDGE: Changes = {"heavy-edge": {"grouping": "heavy-edge"}}
 REWARD: Changes = {"rewards in seconds": {"normalise": False}}
 
 OF_SPOTLIGHT: Changes = {
     **GROUPS,
-    **TOLD,
+    **HEAVY_EDGE,
     **REWARD,
     "learning rate 0.003": {"learning_rate": 0.003},
     "learning rate 0.03": {"learning_rate": 0.03},
@@ -53,7 +53,7 @@ OF_SPOTLIGHT: Changes = {
 }
 OF_COLOCRL: Changes = {
     **GROUPS,
-    **TOLD,
+    **HEAVY_EDGE,
     **REWARD,
     "learning rate 0.001": {"learning_rate": 0.001},
     "learning rate 0.01": {"learning_rate": 0.01},
@@ -62,7 +62,7 @@ OF_COLOCRL: Changes = {
 }
 OF_HIERARCHICAL: Changes = {
     **GROUPS,
-    **TOLD,
+    **HEAVY_EDGE,
     **REWARD,
     "learning rate 0.003": {"learning_rate": 0.003},
     "learning rate 0.03": {"learning_rate": 0.03},
@@ -124,9 +124,9 @@ def main(arguments: list[str] | None = None) -> None:
     record("tune_sequence", tables, [target(row) for row in rows], options=options, folder=RESULTS)
 
 
-def methods(found: Mapping[str, tuning.Outcomes]) -> Iterator[Row]:
+def methods(outcomes: Mapping[str, tuning.Outcomes]) -> Iterator[Row]:
     """By method, its best candidate, and how far scores are to be trusted."""
-    score = {str(row["candidate"]): float(row["best, % above"]) for row in tuning.scores(found)}
+    score = {str(row["candidate"]): float(row["best, % above"]) for row in tuning.scores(outcomes)}
     for tuned in (name for name in score if name.endswith(" tuned")):
         method = tuned.split()[0]
         own = [name for name in score if name.split()[0] == method]
@@ -136,14 +136,14 @@ def methods(found: Mapping[str, tuning.Outcomes]) -> Iterator[Row]:
             "tuned": score[tuned],
             "best": score[best],
             "best candidate": best,
-            "standard error": _error([found[name] for name in own]),
+            "standard error": _error([outcomes[name] for name in own]),
         }
 
 
-def _error(found: list[tuning.Outcomes]) -> float | None:
-    """Standard error of a score, in points, from what differs between seeds: the root mean square
-    over the candidates that have several."""
-    squares = [_square(of) for of in found if min(map(len, of.values())) > 1]
+def _error(outcomes: list[tuning.Outcomes]) -> float | None:
+    """Standard error of a score, in points, from the differences between seeds: the root mean
+    square over the candidates that have several."""
+    squares = [_square(of) for of in outcomes if min(map(len, of.values())) > 1]
     return float(np.sqrt(np.mean(squares))) if squares else None
 
 

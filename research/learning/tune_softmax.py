@@ -1,6 +1,6 @@
 """The `tuned` settings of the softmax methods: candidates on networks that no paper's table has.
 
-`research.learning.tuning` says what a score is. Another number of samples is recorded under a
+`research.learning.tuning` defines the score. Another number of samples is recorded under a
 name of its own: with few of them, as on a real machine, other settings may do better. So is
 `--grouping heavy-edge`, whose groups are told costs. All four methods have the same candidates, as
 far as a change touches them.
@@ -138,7 +138,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def name_of(options: argparse.Namespace) -> str:
-    """The record's name: what is not the default stands in it."""
+    """The record's name, with all settings that differ from the default."""
     named = [options.grouping] if options.grouping != RULES[0] else []
     named += [str(options.samples)] if options.samples != SAMPLES else []
     return "_".join(["tune_softmax", *named])

@@ -69,15 +69,15 @@ class Trial:
 
 def parser(description: str | None, *, seeds: int, samples: int) -> argparse.ArgumentParser:
     """The options that both searches have, and their defaults."""
-    made = argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    made.add_argument("--seeds", type=int, default=seeds, help=f"0, 1, ...; default: {seeds}")
-    made.add_argument("--samples", type=int, default=samples, help=f"a trial; default: {samples}")
-    made.add_argument("--noise", type=float, default=0.0, help="of measurements; default: none")
-    add_workers(made, 2, "trials")
-    made.add_argument("--only", nargs="+", metavar="NAME", help="candidates that begin so")
-    return made
+    parser.add_argument("--seeds", type=int, default=seeds, help=f"0, 1, ...; default: {seeds}")
+    parser.add_argument("--samples", type=int, default=samples, help=f"a trial; default: {samples}")
+    parser.add_argument("--noise", type=float, default=0.0, help="of measurements; default: none")
+    add_workers(parser, 2, "trials")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="candidates that begin so")
+    return parser
 
 
 def trials(
@@ -124,15 +124,21 @@ def learn(problems: Mapping[Name, situate.Problem], trial: Trial) -> Outcome:
     on = problems[trial.problem]
     failure, learner = failure_seconds(on), trial.make(on, trial.samples, trial.seed)
     machine = SimulatedMachine(on, trial.noise, trial.seed, threads=1)
-    times, seen = list[float](), dict[bytes, float]()
+    times, time_of = list[float](), dict[bytes, float]()
     while len(times) < trial.samples:
         placements = learner.ask(learner.batch)
         measurements = machine.measure(placements, len(times))
         learner.tell(placements, measurements)
-        taken = measurements.times(failure).tolist()
-        times.extend(taken)
-        seen.update(zip((placement.tobytes() for placement in placements), taken, strict=True))
-    best = _truly(on, sorted(seen, key=seen.__getitem__)[:FINALISTS]) if trial.noise else min(times)
+        batch_times = measurements.times(failure).tolist()
+        times.extend(batch_times)
+        time_of.update(
+            zip((placement.tobytes() for placement in placements), batch_times, strict=True)
+        )
+    best = (
+        _truly(on, sorted(time_of, key=time_of.__getitem__)[:FINALISTS])
+        if trial.noise
+        else min(times)
+    )
     return best, float(np.mean(times[-60:]))
 
 
@@ -143,9 +149,9 @@ def _truly(on: situate.Problem, placements: Sequence[bytes]) -> float:
     return float(seconds.min())
 
 
-def scores(found: Mapping[str, Outcomes]) -> list[Row]:
+def scores(outcomes: Mapping[str, Outcomes]) -> list[Row]:
     """A row a candidate: its score, the same of the last 60, and by problem."""
-    best = _best(found.values())
+    best = _best(outcomes.values())
     return [
         {"candidate": candidate}
         | {
@@ -153,16 +159,16 @@ def scores(found: Mapping[str, Outcomes]) -> list[Row]:
             for which, title in enumerate(("best, % above", "last 60, % above"))
         }
         | {" ".join(name): _above(of[name], best[name], 0) for name in of}
-        for candidate, of in found.items()
+        for candidate, of in outcomes.items()
     ]
 
 
-def _best(found: Iterable[Outcomes]) -> dict[Name, float]:
+def _best(outcomes: Iterable[Outcomes]) -> dict[Name, float]:
     """By problem, the least that a candidate's seeds found in the mean."""
     least: dict[Name, float] = {}
-    for of in found:
-        for name, outcomes in of.items():
-            mean = float(np.mean(outcomes, axis=0)[0])
+    for of_candidate in outcomes:
+        for name, of_seeds in of_candidate.items():
+            mean = float(np.mean(of_seeds, axis=0)[0])
             least[name] = min(mean, least.get(name, mean))
     return least
 

@@ -85,7 +85,7 @@ def uniform(
 
 def batches(samples: int) -> Iterator[int]:
     """The number of placements in each batch."""
-    return (min(BATCH, samples - done) for done in range(0, samples, BATCH))
+    return (min(BATCH, samples - first) for first in range(0, samples, BATCH))
 
 
 def drawn(allowed: Allowed, k: int, generator: np.random.Generator) -> Devices:

@@ -186,11 +186,11 @@ def _losses(
 ) -> tuple[int, list[int]]:
     """The loss, and the weight decays of local3 and local4."""
     numbers = BATCH * CLASSES
-    each = builder.add(
+    losses = builder.add(
         "loss/cross_entropy", "per_example", "SparseSoftmaxCrossEntropyWithLogits",
         [logits, labels], BATCH, 5 * numbers,
     )  # fmt: skip
-    mean = builder.add("loss/cross_entropy", "mean", "Mean", [each], 1, BATCH)
+    mean = builder.add("loss/cross_entropy", "mean", "Mean", [losses], 1, BATCH)
     decays = [
         builder.add(
             f"{LAYERS[k].name}/weight_loss", "L2Loss", "L2Loss", [variables[k][0]], 1,

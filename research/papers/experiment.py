@@ -19,7 +19,7 @@ from situate.solvers.learned.driver import SAMPLES
 
 SETTINGS = ("tuned", "bytes", "heavy-edge", "paper")
 
-SHOWN = (
+COLUMNS = (
     "case",
     "method",
     "settings",
@@ -37,16 +37,16 @@ def parser(
     description: str | None, name: str, cases: Sequence[str], samples: int = SAMPLES
 ) -> argparse.ArgumentParser:
     """The options that all experiments have."""
-    made = argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    made.add_argument("--rows", nargs="+", choices=cases, default=list(cases), metavar="CASE")
-    made.add_argument("--seeds", type=int, default=5, help="0, 1, ...; default: 5")
-    made.add_argument("--samples", type=int, default=samples, help=f"a run; default: {samples}")
-    made.add_argument("--settings", nargs="+", choices=SETTINGS, default=["tuned", "paper"])
-    add_workers(made, 2, "runs")
-    made.add_argument("--out", type=Path, default=RESULTS / f"{name}.json", metavar="FILE")
-    return made
+    parser.add_argument("--rows", nargs="+", choices=cases, default=list(cases), metavar="CASE")
+    parser.add_argument("--seeds", type=int, default=5, help="0, 1, ...; default: 5")
+    parser.add_argument("--samples", type=int, default=samples, help=f"a run; default: {samples}")
+    parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=["tuned", "paper"])
+    add_workers(parser, 2, "runs")
+    parser.add_argument("--out", type=Path, default=RESULTS / f"{name}.json", metavar="FILE")
+    return parser
 
 
 @dataclass
@@ -57,7 +57,7 @@ class Experiment:
         options: of `parser`.
         rules: methods that make one placement, see `research.papers.rules`.
         runs: the runs of a case.
-        targets: what the results are held to.
+        targets: the targets of the results.
     """
 
     options: argparse.Namespace
@@ -68,17 +68,17 @@ class Experiment:
     _runs: dict[tuple[Any, ...], Row] = field(default_factory=dict)
 
     def measure(self, cases: Sequence[Case]) -> None:
-        """Measure what no earlier invocation at this commit has, print and record."""
-        self._take_kept()
+        """Measure the rows that no earlier invocation at this commit has, print and record."""
+        self._read_record()
         for case in cases:
             self._rules[case.name] = rules.row(case, self.rules)
             show(f"{case.name}: rules, seconds", [self._rules[case.name]])
             self._write()
             self._run([run for run in self.runs(case, self.options) if run.key not in self._runs])
-        show("runs", [_shown(row) for row in self._runs.values()])
+        show("runs", [_printed_row(row) for row in self._runs.values()])
         show("targets", [vars(target) for target in self.targets(self._results())])
 
-    def _take_kept(self) -> None:
+    def _read_record(self) -> None:
         for row in rows_at_commit(self.options.out, "runs"):
             if row["samples"] == self.options.samples:
                 self._runs[_key(row)] = row
@@ -103,13 +103,13 @@ class Experiment:
         learnt = {row["settings"] for row in self._runs.values() if "mean" in row}
         settings = [name for name in SETTINGS if name in learnt or name in self.options.settings]
         rows = list(dict.fromkeys((*self._rules, *self.options.rows)))
-        held = {"settings": settings, "rows": rows}
-        return argparse.Namespace(**{**vars(self.options), **held})
+        fields = {"settings": settings, "rows": rows}
+        return argparse.Namespace(**{**vars(self.options), **fields})
 
 
 def _key(row: Row) -> tuple[Any, ...]:
     return row["case"], row["method"], row["settings"], row["seed"]
 
 
-def _shown(row: Row) -> Row:
-    return {column: row.get(column) for column in SHOWN}
+def _printed_row(row: Row) -> Row:
+    return {column: row.get(column) for column in COLUMNS}

@@ -2,7 +2,7 @@
 
 HEFT and ETF as the methods give them, then their placements in the order in which the learners'
 machine runs ops; uniform draws over groups by `structure`, hill climbing over its own, and `auto`.
-What an interrupted invocation at the same commit has measured is kept.
+The measurements of an interrupted invocation at the same commit are kept.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def main(arguments: list[str] | None = None) -> None:
     show("list scheduling, seconds", list(lists.values()))
     runs: dict[Key, Row] = {_key(row): row for row in rows_at_commit(options.out, "runs")}
     missing = [run for run in _runs(cases, options.seeds) if _key(baselines.key(run)) not in runs]
-    for done in by_workers(missing, options, baselines.row):
-        runs[_key(done)] = done
+    for row in by_workers(missing, options, baselines.row):
+        runs[_key(row)] = row
         tables = {"rules": _sorted(lists), "runs": _sorted(runs)}
         write(options.out, tables, options=options)
     show("baselines, seconds", _sorted(runs))
@@ -56,14 +56,14 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     names = [_name(case) for case in CASES]
-    made = argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    made.add_argument("--rows", nargs="+", choices=names, default=names, metavar="ROW")
-    made.add_argument("--seeds", type=int, default=5, help="0, 1, ...; default: 5")
-    add_workers(made, 2, "runs")
-    made.add_argument("--out", type=Path, default=RESULTS / "heuristics.json", metavar="FILE")
-    return made
+    parser.add_argument("--rows", nargs="+", choices=names, default=names, metavar="ROW")
+    parser.add_argument("--seeds", type=int, default=5, help="0, 1, ...; default: 5")
+    add_workers(parser, 2, "runs")
+    parser.add_argument("--out", type=Path, default=RESULTS / "heuristics.json", metavar="FILE")
+    return parser
 
 
 def _name(case: Case) -> str:

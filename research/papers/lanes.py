@@ -1,4 +1,4 @@
-"""Who computes what when: schedules of one problem under each other, ops coloured by their part."""
+"""Schedules of one problem under each other, as lanes of ops coloured by their part."""
 
 from __future__ import annotations
 

@@ -48,23 +48,23 @@ def seconds(value: float | None) -> str:
 
 
 def settings(name: str) -> str:
-    """A learner's settings, and what it is told of the machine in them."""
+    """A learner's settings, and the machine's costs that it reads in them."""
     return f"{SETTINGS[name]}, {KNOWS[name]}"
 
 
-def fitted(value: float, given: float | None) -> str:
+def fitted(value: float, published: float | None) -> str:
     """A figure of ours, in parentheses where it is the one that was given."""
-    return f"({seconds(value)})" if value == given else seconds(value)
+    return f"({seconds(value)})" if value == published else seconds(value)
 
 
-def spread(found: Spread | None) -> str:
+def spread(values: Spread | None) -> str:
     """The mean, and from the least to the most where they differ."""
-    if found is None:
+    if values is None:
         return NONE
-    low, high = seconds(found.low), seconds(found.high)
+    low, high = seconds(values.low), seconds(values.high)
     if low == high:
-        return seconds(found.mean)
-    fitting = f"{seconds(found.mean)} " if math.isfinite(found.mean) else ""
+        return seconds(values.mean)
+    fitting = f"{seconds(values.mean)} " if math.isfinite(values.mean) else ""
     return f"{fitting}({low} to {high})"
 
 

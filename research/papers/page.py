@@ -38,7 +38,7 @@ TEXT = Path(__file__).parent / "text"
 
 Content = Mapping[str, Any]
 Fill = Callable[..., Mapping[str, str]]
-"""From the contents of a text's files to what the names in the text stand for."""
+"""From the contents of a text's files to the values of the names in the text."""
 
 SECTIONS: tuple[tuple[str, tuple[str, ...], Fill], ...] = (
     ("fitted", (), dict),
@@ -74,7 +74,7 @@ SECTIONS: tuple[tuple[str, tuple[str, ...], Fill], ...] = (
     ("sliced_steps", ("sliced_steps",), sliced.fill),
     ("model_statistics", ("model_statistics",), statistics.fill),
 )
-"""Each section's text, the results that fill it, and what its names stand for; of several
+"""Each section's text, the results that fill it, and the values of its names; of several
 results the first are its own."""
 
 
@@ -130,14 +130,14 @@ def _section(name: str, paths: Sequence[Path], fill: Fill) -> str:
 def _content(path: Path) -> Content:
     """The content of a file, with those of the ones that hold runs in other settings apart."""
     content = read_record(path)
-    made = _made(content)
+    origin = _origin(content)
     for name, other in apart(path).items():
         content["tables"]["runs"] += other["tables"]["runs"]
-        made += f"; in {markdown.SETTINGS[name]} settings {_made(other)}"
-    return {**content, "made": made}
+        origin += f"; in {markdown.SETTINGS[name]} settings {_origin(other)}"
+    return {**content, "made": origin}
 
 
-def _made(content: Content) -> str:
+def _origin(content: Content) -> str:
     """Where the numbers come from."""
     commit, dirty, _ = content["commit"].partition("+dirty")
     samples = content["options"].get("samples")

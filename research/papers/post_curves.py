@@ -1,4 +1,4 @@
-"""Fig. 2 of Post: learning curves of the four softmax methods, from what post_table recorded."""
+"""Fig. 2 of Post: learning curves of the four softmax methods, from the record of post_table."""
 
 from __future__ import annotations
 

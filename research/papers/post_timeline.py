@@ -1,4 +1,4 @@
-"""Fig. 3 of Post: who computes what when for Inception-V3 and NMT, the expert's way and Post's."""
+"""Fig. 3 of Post: the timelines of Inception-V3 and NMT, placed by experts and by Post."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ HIERARCHICAL = (
 
 @dataclass(frozen=True)
 class Statistics:
-    """Ops and groups of a network as a paper prints them; `rule` is what makes such groups here."""
+    """Ops and groups of a network as a paper prints them; `rule` makes such groups here."""
 
     source: str
     network: str

@@ -52,5 +52,5 @@ def _placement(problem: Problem, method: str) -> Placement:
 
 def seconds(problem: Problem, placement: Placement) -> float | None:
     """Seconds of a step on the learners' machine; None where it does not fit in memory."""
-    taken = SimulatedMachine(problem, threads=1).measure(placement[None], 0).seconds[0]
-    return float(taken) if np.isfinite(taken) else None
+    seconds = SimulatedMachine(problem, threads=1).measure(placement[None], 0).seconds[0]
+    return float(seconds) if np.isfinite(seconds) else None

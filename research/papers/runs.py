@@ -1,4 +1,4 @@
-"""Runs of methods on cases, by several workers at once, and what is kept of each."""
+"""Runs of methods on cases, by several workers at once, and the record of each."""
 
 from __future__ import annotations
 
@@ -111,12 +111,12 @@ def by_workers(
 ) -> Iterator[Row]:
     """Measure them where `--workers` says, the rows as they come; one computes with one thread."""
     with jobs(options, measure) as measured:
-        for number, (_, done) in enumerate(measured.each((run,) for run in runs), start=1):
-            print(f"{number} of {len(runs)}: {_progress(done)}", flush=True)
-            yield done
+        for number, (_, row) in enumerate(measured.each((run,) for run in runs), start=1):
+            print(f"{number} of {len(runs)}: {_progress(row)}", flush=True)
+            yield row
 
 
-def _progress(done: Row) -> str:
-    best = "nothing fits" if done["best"] is None else f"best {done['best']:.4g} s"
-    what = f"{done['case']}, {done['method']} ({done['settings']}), seed {done['seed']}"
-    return f"{what}: {best}, took {done['seconds']:.1f} s"
+def _progress(row: Row) -> str:
+    best = "nothing fits" if row["best"] is None else f"best {row['best']:.4g} s"
+    what = f"{row['case']}, {row['method']} ({row['settings']}), seed {row['seed']}"
+    return f"{what}: {best}, took {row['seconds']:.1f} s"

@@ -24,8 +24,10 @@ class Spread:
 
 def spread(values: Sequence[float | None]) -> Spread | None:
     """None of no values."""
-    known = [math.inf if value is None else value for value in values]
-    return Spread(statistics.fmean(known), min(known), max(known), len(known)) if known else None
+    finite = [math.inf if value is None else value for value in values]
+    return (
+        Spread(statistics.fmean(finite), min(finite), max(finite), len(finite)) if finite else None
+    )
 
 
 APART = ("bytes", "heavy-edge", "paper")

@@ -1,5 +1,5 @@
-"""Trainings that differ in one respect: what the policy proposes (REGAL, Table 4), or the rounds of
-message passing, T (Fig. 4b).
+"""Trainings that differ in one respect: the proposals of the policy (REGAL, Table 4), or the rounds
+of message passing, T (Fig. 4b).
 
 Each variant is trained with every seed into a folder of its own, from which the same command goes
 on. Its best reward in validation is recorded, with the curve, and its improvement over BRKGA with
@@ -124,7 +124,7 @@ def _trained(name: str, settings: RegalSettings, seed: int, options: argparse.Na
     out = options.out / f"{options.which}-{name}-{seed}".replace(" ", "-")
     out.parent.mkdir(parents=True, exist_ok=True)
     machine = Machine(Cluster.identical(DEVICES), "regal", options.objective)
-    asked = Options(
+    training = Options(
         options.folder,
         out,
         machine,
@@ -135,7 +135,7 @@ def _trained(name: str, settings: RegalSettings, seed: int, options: argparse.Na
         command="python -m research.regal.ablations",
         every=max(1, options.steps // POINTS),
     )
-    return train(asked, print, lambda point: print(f"{out.name}: {point}", flush=True))
+    return train(training, print, lambda point: print(f"{out.name}: {point}", flush=True))
 
 
 def _graphs(options: argparse.Namespace) -> list[Path]:

@@ -54,16 +54,16 @@ def main(arguments: list[str] | None = None) -> None:
     chosen, weights = list[Ints](), list[NDArray[np.float64]]()
     for path in paths:
         problem = Problem(read(path), Cluster.identical(DEVICES), about.objective, RULES["regal"])
-        actions = asked(options.weights, problem, options.seed)
+        actions = chosen_actions(options.weights, problem, options.seed)
         of_graphs.append(kinds(actions, about.settings.proposed))
         chosen.append(classes(actions, about.settings.proposed))
         of_ops = op_bytes(problem)[:, :2].sum(axis=1)
         weights.append(of_ops / max(1.0, float(of_ops.max())))
-    entropies = [{kind: entropy(of) for kind, of in each.items()} for each in of_graphs]
+    entropies = [{kind: entropy(of) for kind, of in choices.items()} for choices in of_graphs]
     tables: dict[str, list[Row]] = {
         "entropy, nats": [
-            _entropies(kind, np.array([each[kind] for each in entropies]), about.objective)
-            | usual(np.concatenate([each[kind] for each in of_graphs]), *shape)
+            _entropies(kind, np.array([choices[kind] for choices in entropies]), about.objective)
+            | usual(np.concatenate([choices[kind] for choices in of_graphs]), *shape)
             for kind, shape in shapes(about.settings.proposed).items()
         ],
         "choices": list(_choices(np.concatenate(chosen), np.concatenate(weights))),
@@ -76,8 +76,8 @@ def main(arguments: list[str] | None = None) -> None:
     write(RESULTS / f"regal_actions_{options.name}.json", tables, options=options)
 
 
-def asked(path: Path, problem: Problem, seed: int) -> Ints:
-    """(n, c) what the policy of a file chooses."""
+def chosen_actions(path: Path, problem: Problem, seed: int) -> Ints:
+    """(n, c) the choices of the policy in a file."""
     policy = TrainedPolicy(path, problem)
     population = for_features(Simulator(problem), policy.settings, seed)
     population.run(policy.settings.feature_evaluations, inf, 1)
@@ -86,7 +86,7 @@ def asked(path: Path, problem: Problem, seed: int) -> Ints:
 
 
 def shapes(proposed: Proposed) -> dict[str, tuple[int, int]]:
-    """By what is chosen, the levels of each mean and variance, and how many of these there are."""
+    """By kind of choice, the levels of each mean and variance, and the number of these."""
     all_kinds = {
         "placement": (proposed.placement, 2 * DEVICES),
         "scheduling": (proposed.scheduling, 2),
@@ -96,7 +96,7 @@ def shapes(proposed: Proposed) -> dict[str, tuple[int, int]]:
 
 
 def kinds(actions: Ints, proposed: Proposed) -> dict[str, Ints]:
-    """(n,) the numbers of the choices of ops, by what is chosen."""
+    """(n,) the numbers of the choices of ops, by kind of choice."""
     result, begin = {}, 0
     for kind, (levels, width) in shapes(proposed).items():
         columns = actions[:, begin : begin + width]

@@ -9,7 +9,7 @@ seconds (lower bound, features and network included) or evaluations, and one thr
         --weights trained/weights.safetensors
 
 Devices are those of `--cluster`; `--slowness` makes them unequal, `--bandwidth` makes transfers
-take time, `--memory` limits what devices hold. Graphs of which no plan fits do not count.
+take time, `--memory` limits the bytes of devices. Graphs of which no plan fits do not count.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
 
 @dataclass(frozen=True)
 class Task:
-    """A graph, the number of which says what is planned first."""
+    """A graph, whose number decides which start is planned first."""
 
     path: Path
     number: int
@@ -237,8 +237,8 @@ def _summary(budgets: Sequence[Limits], rows: Sequence[Row]) -> Iterator[Row]:
                 np.array([row[f"{budget}{end}"] for row in rows])
                 for end in ("", f", {start} first")
             )
-            said = {"budget": str(budget), "first": start, "graphs": len(rows)}
-            yield said | compared(without, with_start)
+            labels = {"budget": str(budget), "first": start, "graphs": len(rows)}
+            yield labels | compared(without, with_start)
 
 
 def compared(without: Values, with_start: Values) -> dict[str, object]:

@@ -40,11 +40,11 @@ TIMES_SLOWER = SECONDS["regal"] / SECONDS["brkga"]
 
 def claims(records: Records) -> list[Claim]:
     """The claims that the records bear on."""
-    made: tuple[Callable[[Records], Iterable[Claim]], ...] = (
+    groups: tuple[Callable[[Records], Iterable[Claim]], ...] = (
         _improvements, _outperforms, _next_best, _over_partition, _gaps, _trade_off, _random_search,
         _no_worse, _by_evaluations, _longer, _diverse, _seconds, _unlike,
     )  # fmt: skip
-    return [each for make in made for each in make(records)]
+    return [claim for make in groups for claim in make(records)]
 
 
 def _compared(records: Records) -> dict[str, Content]:

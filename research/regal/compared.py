@@ -1,7 +1,7 @@
 """The methods that REGAL's Table 1 compares, each asked for a plan of a graph.
 
 BRKGA's `paper` settings decode serially, as the paper does, and its `tuned` ones eagerly, and so do
-policies by the settings they were trained with: what a decoder brings is not what learning does.
+policies by the settings they were trained with: the gain of a decoder is not one of learning.
 Constants and shuffled features are baselines of learning: a policy has learnt to tell ops apart
 only as far as it is better than both.
 """
@@ -150,7 +150,7 @@ def methods(
 
     Args:
         evaluations: of each method but the long ones.
-        files: weights by what to call them.
+        files: weights by label.
         objective: of the problems.
         exact: seconds of CP-SAT; None to leave it out.
     """
@@ -176,7 +176,7 @@ def plain(evaluations: int) -> Iterator[Compared]:
 
 
 def guided(evaluations: int, files: Mapping[str, Path]) -> Iterator[Compared]:
-    """The methods that draw from what trained networks propose."""
+    """The methods that draw from the proposals of trained networks."""
     for name, path in files.items():
         settings = weights.read(path)[1].settings
         names = ("idrs", "regal") if settings.shape.kind == "graph" else ("gas",)
@@ -194,9 +194,9 @@ def guided(evaluations: int, files: Mapping[str, Path]) -> Iterator[Compared]:
 
 def shuffled(evaluations: int, files: Mapping[str, Path]) -> Iterator[Compared]:
     """The graph networks, without the graph."""
-    for each in guided(evaluations, files):
-        if each.method == "regal":
-            yield replace(each, label=f"{each.label}, features shuffled", shuffled=True)
+    for method in guided(evaluations, files):
+        if method.method == "regal":
+            yield replace(method, label=f"{method.label}, features shuffled", shuffled=True)
 
 
 def constants(evaluations: int, objective: Objective) -> Iterator[Compared]:
@@ -229,4 +229,4 @@ class Task:
         torch.set_num_threads(1)
         graph, cluster = read(self.path), Cluster.identical(DEVICES)
         problem = Problem(graph, cluster, self.objective, RULES["regal"])
-        return {each.label: each.planned(problem, self.seed) for each in self.compared}
+        return {method.label: method.planned(problem, self.seed) for method in self.compared}

@@ -40,7 +40,7 @@ from situate.solvers.learned.learner import Settings
 COARSE = (1, 2, 4, 8, 16)
 """Levels of the first rung."""
 
-KEPT, MORE = 4, 4
+SURVIVORS, MORE = 4, 4
 """One of so many constants stays in the next rung, which has so many times the graphs."""
 
 FINALISTS = 10
@@ -66,13 +66,17 @@ def main(arguments: list[str] | None = None) -> None:
         "constants": list(_rows(results, sets, begin, options)),
         "rungs": rungs,
         "data": [
-            {"set": each.name, "graphs": len(each.paths), "sha256": graphs_hash(sorted(each.paths))}
-            for each in sets
+            {
+                "set": data_set.name,
+                "graphs": len(data_set.paths),
+                "sha256": graphs_hash(sorted(data_set.paths)),
+            }
+            for data_set in sets
         ],
     }
     record = f"regal_constants_{options.settings}_{options.objective}"
     show(record, tables["constants"])
-    options.folders = [each.name for each in sets]
+    options.folders = [data_set.name for data_set in sets]
     write(RESULTS / f"{record}.json", tables, options=options)
 
 
@@ -153,20 +157,22 @@ def _search(
         graphs = max(1, options.graphs // MORE ** (RUNGS - 1 - rung))
         evaluations = options.evaluations if last else max(1, options.evaluations // SHORT)
         results = {
-            each: [of.improvements(each, graphs, evaluations) for of in sets]
-            for each in sorted(constants)
+            constant: [of.improvements(constant, graphs, evaluations) for of in sets]
+            for constant in sorted(constants)
         }
         row = {"constants": len(constants), "graphs": graphs, "evaluations": evaluations}
         rungs.append(row | {"best_%": max(map(_score, results.values()))})
         print(rungs[-1], flush=True)
         if last:
             break
-        order = sorted(results, key=lambda each: -_score(results[each]))
+        order = sorted(results, key=lambda constant: -_score(results[constant]))
         if rung == RUNGS - 2:
             constants = {*order[:FINALISTS], *_by_hand(options)}
         else:
-            constants = set(order[: max(FINALISTS, len(order) // KEPT)])
-            constants.update(each for parent in order[:PARENTS] for each in neighbours(parent, k))
+            constants = set(order[: max(FINALISTS, len(order) // SURVIVORS)])
+            constants.update(
+                constant for parent in order[:PARENTS] for constant in neighbours(parent, k)
+            )
     return results
 
 
@@ -191,18 +197,21 @@ def _rows(
     results: Improvements, sets: Sequence[_Set], begin: Constant, options: argparse.Namespace
 ) -> Iterator[Row]:
     """A row a constant of the last rung, the best first."""
-    order = sorted(results, key=lambda each: -_score(results[each]))
+    order = sorted(results, key=lambda constant: -_score(results[constant]))
     best = np.concatenate(results[order[0]])
     by_hand = _by_hand(options)
-    for each in order:
-        behind = best - np.concatenate(results[each])
+    for constant in order:
+        behind = best - np.concatenate(results[constant])
         yield {
-            "constant": str(replace(begin, levels=each)),
-            "by_hand": each in by_hand,
-            "improvement_%": _score(results[each]),
+            "constant": str(replace(begin, levels=constant)),
+            "by_hand": constant in by_hand,
+            "improvement_%": _score(results[constant]),
             "behind_the_best_%": float(behind.mean()),
             "its_interval_%": interval(behind),
-            **{f"{of.name}, %": float(r.mean()) for of, r in zip(sets, results[each], strict=True)},
+            **{
+                f"{of.name}, %": float(r.mean())
+                for of, r in zip(sets, results[constant], strict=True)
+            },
         }
 
 

@@ -59,10 +59,10 @@ NORMAL = 1.96
 
 NO_WORSE = 1 + 1e-9
 
-Found = list[dict[str, Planned]]
+Plans = list[dict[str, Planned]]
 """By graph: plans by label."""
 
-Solve = Callable[[Sequence[Compared], Sequence[Path]], Found]
+Solve = Callable[[Sequence[Compared], Sequence[Path]], Plans]
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -75,7 +75,7 @@ def main(arguments: list[str] | None = None) -> None:
         solved = _solver(pool, options)
         result = solved(compared, paths)
         limits = list(_limits(solved, paths[: options.limit_graphs], files, options))
-    values = {each.label: _values(result, each.label) for each in compared}
+    values = {method.label: _values(result, method.label) for method in compared}
     tables = {
         "methods": list(_methods(compared, values, result)),
         "bound": [_bound(result, values[REFERENCE])],
@@ -128,53 +128,55 @@ def _named(text: str) -> tuple[str, Path]:
 def _solver(pool: Jobs, options: argparse.Namespace) -> Solve:
     """Plans graphs by workers."""
 
-    def solved(compared: Sequence[Compared], paths: Sequence[Path]) -> Found:
+    def solved(compared: Sequence[Compared], paths: Sequence[Path]) -> Plans:
         tasks = [Task(path, options.objective, options.seed, compared) for path in paths]
         return list(pool.map((task,) for task in tasks))
 
     return solved
 
 
-def _values(found: Found, label: str) -> Values:
+def _values(plans: Plans, label: str) -> Values:
     """(graphs,)"""
-    return np.array([each[label].value for each in found])
+    return np.array([plan[label].value for plan in plans])
 
 
 def _methods(
-    compared: Sequence[Compared], values: Mapping[str, Values], found: Found
+    compared: Sequence[Compared], values: Mapping[str, Values], plans: Plans
 ) -> Iterator[Row]:
     """A row a method, over the graphs that it takes."""
     best = np.nanmin(list(values.values()), axis=0)
-    for each in compared:
-        taken = np.flatnonzero(~np.isnan(values[each.label]))
-        if not len(taken):
+    for method in compared:
+        solved_graphs = np.flatnonzero(~np.isnan(values[method.label]))
+        if not len(solved_graphs):
             continue
-        of, same = values[each.label][taken], values[each.plain][taken]
-        improved = 100 * (1 - of / values[REFERENCE][taken])
+        of, same = values[method.label][solved_graphs], values[method.plain][solved_graphs]
+        improved = 100 * (1 - of / values[REFERENCE][solved_graphs])
         over_same = 100 * (1 - of / same)
-        over_constant = 100 * (1 - of / values[each.best_constant][taken])
+        over_constant = 100 * (1 - of / values[method.best_constant][solved_graphs])
         yield {
-            "method": each.label,
-            "graphs": len(taken),
+            "method": method.label,
+            "graphs": len(solved_graphs),
             "improvement_%": float(improved.mean()),
             "interval_%": interval(improved),
-            "same_decoder": each.plain,
+            "same_decoder": method.plain,
             "over_same_decoder_%": float(over_same.mean()),
             "its_interval_%": interval(over_same),
-            "best_constant": each.best_constant,
+            "best_constant": method.best_constant,
             "over_constant_%": float(over_constant.mean()),
             "over_constant_interval_%": interval(over_constant),
             "no_worse_%": float(100 * (of <= same * NO_WORSE).mean()),
             "least_%": float(over_same.min()),
             "most_%": float(over_same.max()),
-            "gap_to_best_known_%": float(100 * (of / best[taken] - 1).mean()),
-            "seconds": float(np.mean([found[graph][each.label].seconds for graph in taken])),
+            "gap_to_best_known_%": float(100 * (of / best[solved_graphs] - 1).mean()),
+            "seconds": float(
+                np.mean([plans[graph][method.label].seconds for graph in solved_graphs])
+            ),
         }
 
 
-def _bound(found: Found, reference: Values) -> Row:
+def _bound(plans: Plans, reference: Values) -> Row:
     """The mean improvement that no method could exceed."""
-    bounds = np.array([max(plan.bound for plan in each.values()) for each in found])
+    bounds = np.array([max(plan.bound for plan in of_graph.values()) for of_graph in plans])
     improved = 100 * (1 - bounds / reference)
     return {"improvement_%": float(improved.mean()), "interval_%": interval(improved)}
 
@@ -193,14 +195,14 @@ def _limits(
     common = [Compared(REFERENCE, "brkga", options.evaluations)]
     reference = _values(solved(common, paths), REFERENCE)
     for limit in options.limits:
-        with_weights = [each for each in guided(limit, files) if each.method != "idrs"]
+        with_weights = [method for method in guided(limit, files) if method.method != "idrs"]
         compared = [*plain(limit), *with_weights, *constants(limit, options.objective)]
         result = solved(compared, paths)
         row: dict[str, float] = {"evaluations": limit, "graphs": len(paths)}
-        for each in compared:
-            improved = 100 * (1 - _values(result, each.label) / reference)
-            row[f"{each.label}, %"] = float(improved.mean())
-            row[f"{each.label}, ±"] = interval(improved)
+        for method in compared:
+            improved = 100 * (1 - _values(result, method.label) / reference)
+            row[f"{method.label}, %"] = float(improved.mean())
+            row[f"{method.label}, ±"] = interval(improved)
         yield row
 
 

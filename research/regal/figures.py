@@ -28,7 +28,7 @@ LINES = ("#4477AA", "#EE7733", "#006B1B", "#AA3377", "#66CCEE", "#777777")
 """Tol's qualitative colours, as in situate's pictures."""
 
 BINS = 24
-SHOWN = (
+ON_THE_PAGE = (
     *("regal_improvements_synthetic_time", "regal_improvements_real_time"),
     *("regal_improvements_real_memory", "regal_evaluations_synthetic_time"),
     *("regal_evaluations_real_time", "regal_entropies_real_time"),
@@ -49,7 +49,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--all", action="store_true", help="also those that the page leaves out")
     options = parser.parse_args(arguments)
     for name, content, draw in drawings(options.results):
-        if not options.all and name not in SHOWN:
+        if not options.all and name not in ON_THE_PAGE:
             continue
         figure = Figure(figsize=(5.6, 3.2), layout="constrained")
         axes = figure.subplots()
@@ -65,7 +65,7 @@ Draw = Callable[["Axes", Content], None]
 
 
 def drawings(results: Path) -> Iterator[tuple[str, Content, Draw]]:
-    """By picture, its name, the record that it is of, and what draws it."""
+    """By picture, its name, its record, and the function that draws it."""
     for path in sorted(results.glob("regal_*.json")):
         content = read_record(path)
         name, tables = content["options"].get("name", ""), content["tables"]

@@ -115,10 +115,10 @@ def main(arguments: list[str] | None = None) -> None:
     weights["memory"] = Weights(read_linkage(_file("memory")), weights["time"].seconds)
     path = RESULTS / f"regal_in_auto_{options.name}.json"
     rows = rows_at_commit(path, "runs")
-    done = {(row["family"], row["problem"], row["seed"]) for row in rows}
+    recorded = {(row["family"], row["problem"], row["seed"]) for row in rows}
     for seed in range(options.seeds):
         for case in cases(options):
-            if (case.family, case.problem, seed) not in done:
+            if (case.family, case.problem, seed) not in recorded:
                 rows.append(_row(case, seed, weights, options))
                 _write(path, rows, options)
                 print(rows[-1], flush=True)

@@ -26,7 +26,7 @@ NETWORKS = ("resnet200", "rnnlm", "llama_7b", "llama_70b", "moe", "nmt2")
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Write the files; what is there already is left as it is."""
+    """Write the files that are not there yet."""
     options = _options(arguments)
     options.folder.mkdir(parents=True, exist_ok=True)
     trained = {in_degrees(read(path)) for path in _files(options.trained)}
@@ -38,8 +38,8 @@ def main(arguments: list[str] | None = None) -> None:
         for copy in range(options.copies + 1):
             path = options.folder / f"{name}.{copy}.json.gz"
             if not path.exists():
-                made = copied(graph, derived(options.seed, copy)) if copy else graph
-                graph_json.write(made, path)
+                larger = copied(graph, derived(options.seed, copy)) if copy else graph
+                graph_json.write(larger, path)
         print(f"{name}: {len(graph.ops):,} ops, {options.copies} copies", flush=True)
 
 

@@ -1,6 +1,6 @@
 """Writes research/regal.md: text from `text/`, every number of ours from research/results.
 
-What has not been measured has the command that does so.
+A part without a record shows the command that measures it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from situate.solvers.evolutionary.regal.regal import WEIGHTS
 
 PAGE = ROOT / "research" / "regal.md"
 TEXT = Path(__file__).parent / "text"
-NOT_KEPT = "Weights not kept: its rows with weights cannot be repeated."
+WEIGHTS_LOST = "Weights not kept: its rows with weights cannot be repeated."
 """Said of records whose weights are lost."""
 
 IMAGES = "images"
@@ -36,14 +36,14 @@ class Part:
         title: its heading; empty for none.
         record: regal_RECORD.json.
         arguments: of the command in `research.regal` that writes it.
-        made: makes a table of its content.
+        table: its table, of the record's content.
         picture: of docs/images, which `research.regal.figures` draws; empty where there is none.
     """
 
     title: str
     record: str
     arguments: str
-    made: Callable[[Content], str]
+    table: Callable[[Content], str]
     picture: str = ""
 
 
@@ -80,12 +80,12 @@ OURS = ("synthetic_time", "real_time", "real_memory")
 OURS_IN_PAPER_SETTINGS = tuple(f"{name}{IN_PAPER_SETTINGS}" for name in OURS)
 
 OF_CHOICES = (*OURS, *OURS_IN_PAPER_SETTINGS)
-"""Records that show what weights choose."""
+"""Records of the choices of weights."""
 
 
 def _of_sets(
     command: str,
-    made: Callable[[Content], str],
+    table: Callable[[Content], str],
     sets: tuple[str, ...] = OURS,
     record: str = "",
     picture: str = "",
@@ -96,7 +96,7 @@ def _of_sets(
             TITLES[name],
             f"{record}{name}",
             command.format(set=FOLDERS.get(name, "LARGER"), name=name, objective=objective),
-            made,
+            table,
             f"{picture}_{name}" if picture else "",
         )
         for name in sets
@@ -118,12 +118,12 @@ EIGHT_UNEQUAL = "--cluster identical:8 --slowness 1 1 1 1 2 2 4 4 --bandwidth 1e
 TRAINED = "{set} --name {name} --objective {objective} --out FOLDER"
 
 
-def _compared(made: Callable[[Content], str], picture: str = "") -> tuple[Part, ...]:
+def _compared(table: Callable[[Content], str], picture: str = "") -> tuple[Part, ...]:
     """Two parts for each of the paper's sets, the second for weights in the paper's settings."""
-    sets = _of_sets(EVALUATION, made, picture=picture)
+    sets = _of_sets(EVALUATION, table, picture=picture)
     return *sets, *_of_sets(
         PAPER,
-        lambda content: made(tables.in_paper_settings(content)),
+        lambda content: table(tables.in_paper_settings(content)),
         OURS_IN_PAPER_SETTINGS,
         picture=picture,
     )
@@ -271,11 +271,11 @@ def _part(part: Part, path: Path) -> str:
     if not path.is_file():
         return f"{heading}Not measured yet: `python -m research.regal.{part.arguments}`.\n"
     content = read_record(path)
-    made = f"`{path.name}`, commit {content['commit'][:7]}, {content['date'][:10]}."
-    made += f" {NOT_KEPT}\n" if _lost(content) else "\n"
+    origin = f"`{path.name}`, commit {content['commit'][:7]}, {content['date'][:10]}."
+    origin += f" {WEIGHTS_LOST}\n" if _lost(content) else "\n"
     picture = f"{IMAGES}/{part.picture}.svg"
     shown = part.picture and (PAGE.parent / picture).is_file()
-    return f"{heading}{made}\n{part.made(content)}\n" + (
+    return f"{heading}{origin}\n{part.table(content)}\n" + (
         f"\n![{part.title}]({picture})\n" if shown else ""
     )
 

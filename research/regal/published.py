@@ -87,4 +87,4 @@ TABLE_4 = {
     "scheduling": (4.4, 3.65),
     "placement and scheduling": (4.67, 3.56),
 }
-"""By what the policy proposes, per cent of improvement for memory on validation and test sets."""
+"""By kind of proposal, per cent of improvement for memory on validation and test sets."""

@@ -4,8 +4,8 @@ Captures all networks of `benchmarks.corpus` for inference and for training into
 `captured`, and goes on where it stopped; those that come with situate are added. Of each topology,
 told by the sequence of in-degrees, one graph of 50 to 5,000 ops is taken. Of five that are
 neighbours by size three are for training, one is for validation, one for the test. Graphs without
-room to improve are left out: those on which BRKGA meets the lower bound at once. What is left is
-written to `time` and `memory`, in place of what an earlier run wrote there, and counts to
+room to improve are left out: those on which BRKGA meets the lower bound at once. The rest is
+written to `time` and `memory`, in place of the files of an earlier run, and counts to
 `counts.json`. Copies with noise are made when a
 policy is trained (`--copies 99`).
 """
@@ -80,7 +80,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _capture(folder: Path, options: argparse.Namespace) -> None:
-    """Capture what is not in the folder yet; workers need not see it."""
+    """Capture the graphs that are not in the folder yet. Workers need not see the folder."""
     ends = (".json.gz", ".failed")
     names = [name for name in _makers() if not any((folder / f"{name}{e}").exists() for e in ends)]
     with jobs(options, captured) as captures:
@@ -141,15 +141,15 @@ def _captured(folder: Path, counts: dict[str, int]) -> Iterator[Graph]:
 
 def distinct(graphs: Iterable[Graph], counts: dict[str, int]) -> Iterator[Graph]:
     """Graphs of a size that is wanted, one of each topology."""
-    seen = set[tuple[int, ...]]()
+    topologies = set[tuple[int, ...]]()
     for graph in graphs:
         degrees = in_degrees(graph)
         if not OPS[0] <= len(graph.ops) <= OPS[1]:
             counts["too small or too large"] += 1
-        elif degrees in seen:
+        elif degrees in topologies:
             counts["same topology"] += 1
         else:
-            seen.add(degrees)
+            topologies.add(degrees)
             yield timed(graph)
 
 
@@ -166,8 +166,8 @@ def timed(graph: Graph) -> Graph:
     device = Cluster("one", (DEVICE,), (Link("*", "*", inf),))
     seconds = op_seconds(graph, device)[:, 0].tolist()
     ops = [
-        msgspec.structs.replace(op, seconds={"*": each})
-        for op, each in zip(graph.ops, seconds, strict=True)
+        msgspec.structs.replace(op, seconds={"*": duration})
+        for op, duration in zip(graph.ops, seconds, strict=True)
     ]
     return replace(graph, ops=tuple(ops), rules="regal")
 

@@ -69,8 +69,8 @@ def _plans(options: argparse.Namespace) -> Iterator[Row]:
         learning = learnings[method]
         return lambda: solve(problem, method, evaluations=options.evaluations, learning=learning)
 
-    taken = _taken({method: planned(method) for method in learnings}, options.repeats)
-    for method, seconds in taken.items():
+    durations = _durations({method: planned(method) for method in learnings}, options.repeats)
+    for method, seconds in durations.items():
         yield {
             "method": method,
             "threads": usable_cpus(),
@@ -88,24 +88,24 @@ def _network(options: argparse.Namespace) -> Iterator[Row]:
     policy = TrainedPolicy(options.weights, problem)
     expected = np.full((problem.n, problem.d + 1), 0.5, np.float32)
     read = encoding(problem, expected, policy.settings.places)
-    taken = _taken({"network": lambda: policy.actions(read, 0)}, options.repeats)["network"]
+    durations = _durations({"network": lambda: policy.actions(read, 0)}, options.repeats)["network"]
     yield {
         "ops": problem.n,
         "edges": len(read.source),
-        "seconds": statistics.median(taken),
-        "least": min(taken),
+        "seconds": statistics.median(durations),
+        "least": min(durations),
     }
 
 
-def _taken(calls: dict[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
+def _durations(calls: dict[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
     """Wall seconds of each call, the first of each left out."""
-    taken: dict[str, list[float]] = {name: [] for name in calls}
+    durations: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(repeats + 1):
         for name, call in calls.items():
             begin = time.perf_counter()
             call()
-            taken[name].append(time.perf_counter() - begin)
-    return {name: seconds[1:] for name, seconds in taken.items()}
+            durations[name].append(time.perf_counter() - begin)
+    return {name: seconds[1:] for name, seconds in durations.items()}
 
 
 def _target(what: str, wanted: float, measured: float) -> Target:

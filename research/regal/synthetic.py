@@ -87,8 +87,8 @@ def _make(candidates: Jobs, part: str, count: int, options: argparse.Namespace) 
     progress = _Progress(folder.with_suffix(".json"), options)
     while progress.kept < count:
         numbers = range(progress.tried, progress.tried + CHUNK)
-        made = candidates.map([(part, number) for number in numbers])
-        for number, file in zip(numbers, made, strict=False):
+        files = candidates.map([(part, number) for number in numbers])
+        for number, file in zip(numbers, files, strict=False):
             if progress.kept == count:
                 break
             if file is not None:

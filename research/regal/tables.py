@@ -78,7 +78,7 @@ def _method(row: Mapping[str, Any], content: Content, graphs: int) -> tuple[str,
     published = table_1(content["options"]["name"]).get(method, (None, None))
     improvement, gap = published if _as_in_the_paper(row, content) else (None, None)
     return (
-        _taken(row, graphs),
+        _solved(row, graphs),
         spread(row["improvement_%"], row["interval_%"]),
         figure(improvement, 2),
         _over_same(row),
@@ -95,7 +95,7 @@ def _as_in_the_paper(row: Mapping[str, Any], content: Content) -> bool:
     proposals, if they are trained in the paper's settings."""
     method, _, name = row["method"].partition(", ")
     in_paper_settings = {
-        each["weights"] for each in content["tables"].get("weights", []) if each["of"] == STEPS
+        row["weights"] for row in content["tables"].get("weights", []) if row["of"] == STEPS
     }
     return (
         method != "cp_sat"
@@ -113,10 +113,10 @@ def _over_constant(row: Mapping[str, Any]) -> str:
     return spread(row["over_constant_%"], row["over_constant_interval_%"], 2)
 
 
-def _taken(row: Mapping[str, Any], graphs: int) -> str:
+def _solved(row: Mapping[str, Any], graphs: int) -> str:
     """A method, and how many of the graphs it takes where that is not all."""
-    taken = row.get("graphs", graphs)
-    return _code(row["method"]) + (f", {taken} of the graphs" if taken < graphs else "")
+    solved = row.get("graphs", graphs)
+    return _code(row["method"]) + (f", {solved} of the graphs" if solved < graphs else "")
 
 
 def _weights(content: Content) -> list[dict[str, Any]]:
@@ -198,11 +198,11 @@ def choices(content: Content) -> str:
 def topologies(content: Content) -> str:
     """Fig. 12: all rewards, and the best, the middle and the worst topology by their medians."""
     rows = content["tables"]["topologies"]
-    shown = {0, len(rows) // 2, len(rows) - 1}
+    marked = {0, len(rows) // 2, len(rows) - 1}
     columns = ("mean", "least", "lower_quartile", "median", "upper_quartile", "most")
     lines = [
         (row["graph"], f"{row['rewards']:,}", *(figure(row[c], 3) for c in columns))
-        for row in [*content["tables"]["all"], *(rows[i] for i in sorted(shown))]
+        for row in [*content["tables"]["all"], *(rows[i] for i in sorted(marked))]
     ]
     head = ("graph", "rewards", *(column.replace("_", " ") for column in columns))
     return markdown.table(head, lines)
@@ -255,7 +255,7 @@ def seconds(content: Content) -> str:
 def constants(content: Content) -> str:
     """The last rung of a search for the best constant."""
     rows = content["tables"]["constants"]
-    sets = [each["set"] for each in content["tables"]["data"]]
+    sets = [row["set"] for row in content["tables"]["data"]]
     head = ("constant", "improvement, %", *(f"{of}, %" for of in sets), "behind the best, %")
     lines = [
         (

@@ -79,9 +79,13 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
 def _pair(options: argparse.Namespace) -> tuple[Compared, Compared]:
     """`regal` with the weights, and BRKGA with the decoder of these."""
     regal = next(
-        each for each in guided(options.evaluations, {"": options.weights}) if each.method != "idrs"
+        method
+        for method in guided(options.evaluations, {"": options.weights})
+        if method.method != "idrs"
     )
-    return regal, next(each for each in plain(options.evaluations) if each.label == regal.plain)
+    return regal, next(
+        method for method in plain(options.evaluations) if method.label == regal.plain
+    )
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,7 @@ class Task:
             graph = copied(graph, derived(self.seed, self.copy))
         problem = Problem(graph, Cluster.identical(DEVICES), self.objective, RULES["regal"])
         reached, reference = (
-            each.planned(problem, self.seed).value for each in (self.regal, self.brkga)
+            method.planned(problem, self.seed).value for method in (self.regal, self.brkga)
         )
         return -reached / reference if reference else -1.0
 

@@ -15,7 +15,7 @@ from situate.results.plan import Plan
 
 CLOSED = ("<&-", ">&-", "2>&-")
 COMBINATIONS = [
-    " ".join(each) for each in chain.from_iterable(combinations(CLOSED, n) for n in (1, 2, 3))
+    " ".join(streams) for streams in chain.from_iterable(combinations(CLOSED, n) for n in (1, 2, 3))
 ]
 
 
@@ -42,10 +42,10 @@ PLAN = "situate plan two.json --cluster identical:2 --evaluations 1 --out plan.j
 @pytest.mark.parametrize("closed", COMBINATIONS)
 def test_a_plan_is_written_whichever_streams_are_closed(closed: str, folder: Path) -> None:
     (folder / "plan.json").unlink(missing_ok=True)
-    done = run(f"{PLAN} {closed}", folder)
-    assert done.returncode == 0
-    assert done.stderr == ("" if "2>&-" in closed else "wrote plan.json\n")
-    assert bool(done.stdout) == (" >&-" not in f" {closed}")
+    process = run(f"{PLAN} {closed}", folder)
+    assert process.returncode == 0
+    assert process.stderr == ("" if "2>&-" in closed else "wrote plan.json\n")
+    assert bool(process.stdout) == (" >&-" not in f" {closed}")
     assert Plan.read(folder / "plan.json").graph == "two"
 
 
@@ -54,22 +54,22 @@ def test_a_plan_is_written_whichever_streams_are_closed(closed: str, folder: Pat
 def test_the_status_is_as_with_open_streams(
     words: str, status: int, closed: str, folder: Path
 ) -> None:
-    done = run(f"situate {words} {closed}", folder)
-    assert done.returncode == status
-    assert "Traceback" not in done.stderr
+    process = run(f"situate {words} {closed}", folder)
+    assert process.returncode == status
+    assert "Traceback" not in process.stderr
 
 
 @pytest.mark.parametrize("target", ["/dev/full", ">(true)"])
 def test_notes_that_cannot_be_printed_do_not_take_the_plan(target: str, folder: Path) -> None:
     (folder / "plan.json").unlink(missing_ok=True)
-    done = run(f"exec 3> {target}; sleep 0.1; {PLAN} 2>&3", folder)
-    assert (done.returncode, done.stderr) == (0, "")
+    process = run(f"exec 3> {target}; sleep 0.1; {PLAN} 2>&3", folder)
+    assert (process.returncode, process.stderr) == (0, "")
     assert Plan.read(folder / "plan.json").graph == "two"
 
 
 def test_whoever_closes_stdout_early_is_not_told(folder: Path) -> None:
-    done = run("situate methods | true; echo ${PIPESTATUS[0]} >&2", folder)
-    assert done.stderr in ("0\n", "1\n")
+    process = run("situate methods | true; echo ${PIPESTATUS[0]} >&2", folder)
+    assert process.stderr in ("0\n", "1\n")
 
 
 def test_a_descriptor_that_was_closed_is_taken_by_no_file(folder: Path) -> None:

@@ -39,14 +39,14 @@ class Way:
         return all(a <= b for a, b in zip(mine, theirs, strict=True))
 
 
-def best_time(problem: Problem, known: float = math.inf) -> float:
-    """Seconds of the shortest step that fits in memory; those that are `known` of a step where
-    none is shorter, infinite where none fits.
+def best_time(problem: Problem, limit: float = math.inf) -> float:
+    """Seconds of the shortest step that fits in memory: `limit` if no step is shorter, infinite
+    if none fits.
 
     Ways to take the same items are compared where memory cannot be short: one that leaves nothing
     free sooner than another cannot end sooner.
     """
-    best = known
+    best = limit
     for placement in _placements(problem):
         case = Case(problem, placement, np.zeros(problem.n))
         best = min(best, _best_of(case, best))
@@ -64,7 +64,7 @@ def _best_of(case: Case, best: float) -> float:
     total = sum(int(b.sum()) for b in (problem.persistent, problem.workspace))
     total += int(problem.size.sum())
     ample = total <= problem.capacity.min()
-    known: dict[frozenset[int | tuple[int, int]], list[Way]] = {}
+    ways_of: dict[frozenset[int | tuple[int, int]], list[Way]] = {}
     channels = 1 + max((move.channel for move in case.moves), default=0)
     nothing = Way((), (0.0,) * problem.d, (0.0,) * channels, {}, {})
 
@@ -77,12 +77,12 @@ def _best_of(case: Case, best: float) -> float:
                 best = max(way.device_free)
             return
         if ample:
-            ways = known.setdefault(frozenset(way.ends), [])
+            ways = ways_of.setdefault(frozenset(way.ends), [])
             if any(other.is_no_later(way) for other in ways):
                 return
             ways.append(way)
         for item in _open(case, way):
-            extend(_taken(case, way, item))
+            extend(_extended(case, way, item))
 
     extend(nothing)
     return best
@@ -90,13 +90,13 @@ def _best_of(case: Case, best: float) -> float:
 
 def _open(case: Case, way: Way) -> list[Item]:
     """Items not taken yet all of whose inputs are."""
-    done = way.ends.keys()
-    ops = [j for j in case.ops if j not in done and needs(case, j) <= done]
-    moves = [m for m in case.moves if m.key not in done and case.producer[m.tensor] in done]
+    ended = way.ends.keys()
+    ops = [j for j in case.ops if j not in ended and needs(case, j) <= ended]
+    moves = [m for m in case.moves if m.key not in ended and case.producer[m.tensor] in ended]
     return [*ops, *moves]
 
 
-def _taken(case: Case, way: Way, item: Item) -> Way:
+def _extended(case: Case, way: Way, item: Item) -> Way:
     """The way with one more item, which starts when all that it needs is free."""
     free, channel = list(way.device_free), list(way.channel_free)
     if isinstance(item, Move):

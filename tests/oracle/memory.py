@@ -10,18 +10,22 @@ from tests.oracle.times import Times
 
 def peaks(case: Case, times: Times) -> list[int]:
     """Largest bytes in use on each device, by the memory rules of the problem."""
-    held = [0 for _ in case.devices]
+    persistent = [0 for _ in case.devices]
     for op in case.ops:
-        held[case.device[op]] += int(case.problem.persistent[op])
+        persistent[case.device[op]] += int(case.problem.persistent[op])
     rule = case.problem.rules.memory
     if rule == "persistent":
-        return held
-    return _peaks_by_step(case, times, held) if rule == "step" else _in_time(case, times, held)
+        return persistent
+    return (
+        _peaks_by_step(case, times, persistent)
+        if rule == "step"
+        else _in_time(case, times, persistent)
+    )
 
 
-def _in_time(case: Case, times: Times, held: list[int]) -> list[int]:
+def _in_time(case: Case, times: Times, persistent: list[int]) -> list[int]:
     """Use grows only where something starts to live, so those instants hold the peak."""
-    peak = list(held)
+    peak = list(persistent)
     lives = [life for life in _lives(case, times) if life[1] < life[2]]
     for device, instant, _, _ in lives:
         use = sum(
@@ -29,7 +33,7 @@ def _in_time(case: Case, times: Times, held: list[int]) -> list[int]:
             for where, birth, death, size in lives
             if where == device and birth <= instant < death
         )
-        peak[device] = max(peak[device], held[device] + use)
+        peak[device] = max(peak[device], persistent[device] + use)
     return peak
 
 
@@ -53,9 +57,9 @@ def _lives(case: Case, times: Times) -> Iterator[tuple[int, float, float, int]]:
         yield move.target, times.move_start[move.key], max(used), size
 
 
-def _peaks_by_step(case: Case, times: Times, held: list[int]) -> list[int]:
+def _peaks_by_step(case: Case, times: Times, persistent: list[int]) -> list[int]:
     """REGAL's measure: after every op and transfer, in the order in which they were taken."""
-    use, peak = list(held), list(held)
+    use, peak = list(persistent), list(persistent)
     waiting = {(t, case.home(t)): _users_at_home(case, t) for t in case.tensors}
     waiting |= {m.key: set(case.consumers_on(m.tensor, m.target)) for m in case.moves}
     alive: set[tuple[int, int]] = set()

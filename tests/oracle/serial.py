@@ -8,27 +8,27 @@ from tests.oracle.times import Times
 
 def op_order(case: Case) -> list[int]:
     """Overlapped: ops are the only items; one is open when all its producers have been taken."""
-    taken: list[int] = []
-    while len(taken) < len(case.ops):
+    order: list[int] = []
+    while len(order) < len(case.ops):
         open_ops = [
             j
             for j in case.ops
-            if j not in taken and all(case.producer[t] in taken for t in case.inputs[j])
+            if j not in order and all(case.producer[t] in order for t in case.inputs[j])
         ]
-        taken.append(min(open_ops, key=lambda j: (-case.priority[j], j)))
-    return taken
+        order.append(min(open_ops, key=lambda j: (-case.priority[j], j)))
+    return order
 
 
 def item_order(case: Case) -> list[int | Move]:
     """Blocking: ops (as their index) and transfers in the order in which they are taken."""
     order: list[int | Move] = []
-    taken: set[int | tuple[int, int]] = set()
+    placed: set[int | tuple[int, int]] = set()
     while len(order) < len(case.ops) + len(case.moves):
-        ops = [j for j in case.ops if j not in taken and needs(case, j) <= taken]
-        moves = [m for m in case.moves if m.key not in taken and case.producer[m.tensor] in taken]
+        ops = [j for j in case.ops if j not in placed and needs(case, j) <= placed]
+        moves = [m for m in case.moves if m.key not in placed and case.producer[m.tensor] in placed]
         item = most_urgent(case, ops, moves)
         order.append(item)
-        taken.add(item.key if isinstance(item, Move) else item)
+        placed.add(item.key if isinstance(item, Move) else item)
     return order
 
 

@@ -43,9 +43,9 @@ def ours(lstm, inputs, state, activations=()):
     return run_lstm(lstm, input_gates(lstm, 0, inputs), state, activations)
 
 
-def gradients(gradients_found, lstm, inputs, state):
-    """Gradients of a weighted sum of all that was found."""
-    outputs, (hidden, cell) = gradients_found
+def gradients(outputs_and_state, lstm, inputs, state):
+    """Gradients of a weighted sum of outputs and state."""
+    outputs, (hidden, cell) = outputs_and_state
     draw = draws(9)
     total = sum(
         (tensor * torch.randn(tensor.shape, generator=draw).to(tensor)).sum()

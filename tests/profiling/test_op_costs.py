@@ -30,21 +30,21 @@ def step(*seconds: float) -> StepRecord:
 # Timings and contention.
 def test_a_signature_takes_the_mean_of_its_ops_medians() -> None:
     steps = [step(0, 1, 3, 5), step(0, 2, 4, 6), step(0, 900, 900, 900)]
-    timings_found = timings(GRAPH, steps, 0.0)
-    assert timings_found.keys() == {"mm", "relu"}
-    assert (timings_found["mm"].median, timings_found["relu"].median) == (3.0, 6.0)
-    assert timings_found["mm"].count == 6
-    assert timings_found["mm"].low < 3.0 < timings_found["mm"].high
+    result = timings(GRAPH, steps, 0.0)
+    assert result.keys() == {"mm", "relu"}
+    assert (result["mm"].median, result["relu"].median) == (3.0, 6.0)
+    assert result["mm"].count == 6
+    assert result["mm"].low < 3.0 < result["mm"].high
 
 
 def test_the_sum_over_all_ops_is_that_of_the_step() -> None:
-    timings_found = timings(GRAPH, [step(0, 1, 3, 5)], 0.0)
-    assert sum(timings_found[op.signature].median for op in GRAPH.ops if op.signature) == 9.0
+    result = timings(GRAPH, [step(0, 1, 3, 5)], 0.0)
+    assert sum(result[op.signature].median for op in GRAPH.ops if op.signature) == 9.0
 
 
 def test_the_clock_itself_is_taken_off_and_nothing_takes_less_than_nothing() -> None:
-    timings_found = timings(GRAPH, [step(0, 1, 3, 0.1)], 0.5)
-    assert (timings_found["mm"].median, timings_found["relu"].median) == (1.5, 0.0)
+    result = timings(GRAPH, [step(0, 1, 3, 0.1)], 0.5)
+    assert (result["mm"].median, result["relu"].median) == (1.5, 0.0)
 
 
 def took(seconds: float) -> Timing:
@@ -113,7 +113,7 @@ def products(count: int = 40) -> list[Op]:
     ]
 
 
-def seconds_taken(op: Op, arithmetic: float, memory: float) -> float:
+def roofline_seconds(op: Op, arithmetic: float, memory: float) -> float:
     work = op.flops / (PEAK * arithmetic), op.traffic / (BANDWIDTH * memory)
     return LAUNCH + max(work)
 
@@ -121,7 +121,7 @@ def seconds_taken(op: Op, arithmetic: float, memory: float) -> float:
 # Recovery with and without outliers.
 def test_both_sides_of_the_roofline_are_found():
     ops = products()
-    fit = efficiencies(ops, device({op.signature: seconds_taken(op, 0.6, 0.2) for op in ops}))[
+    fit = efficiencies(ops, device({op.signature: roofline_seconds(op, 0.6, 0.2) for op in ops}))[
         "matmul"
     ]
     assert (fit.arithmetic, fit.memory) == pytest.approx((0.6, 0.2))
@@ -131,7 +131,7 @@ def test_both_sides_of_the_roofline_are_found():
 
 def test_a_quarter_of_wild_outliers_moves_nothing_far():
     ops = products()
-    seconds = {op.signature: seconds_taken(op, 0.6, 0.2) for op in ops}
+    seconds = {op.signature: roofline_seconds(op, 0.6, 0.2) for op in ops}
     seconds |= {op.signature: seconds[op.signature] * 1000 for op in ops[::4]}
     fit = efficiencies(ops, device(seconds))["matmul"]
     assert fit.arithmetic == pytest.approx(0.6)
@@ -166,7 +166,7 @@ def test_the_side_of_an_op_is_told_by_what_is_reached_and_not_by_the_peaks():
         Op(f"m{n}", "aten.mm", flops=2 * 10 * n, traffic=n, signature=f"m{n}")
         for n in range(10**6, 10**7, 10**6)
     ]
-    seconds = {op.signature: seconds_taken(op, 0.6, 0.05) for op in [*products(), *mixed]}
+    seconds = {op.signature: roofline_seconds(op, 0.6, 0.05) for op in [*products(), *mixed]}
     for op, factor in zip(products()[1::2], np.geomspace(0.8, 1.25, 20).tolist(), strict=True):
         seconds[op.signature] *= factor
     fit = efficiencies([*products(), *mixed], device(seconds))["matmul"]

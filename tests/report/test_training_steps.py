@@ -12,10 +12,10 @@ STEP = SimulatedStep(ops=1200, seconds=0.5, best=None, floor=0.4, gap=0.25, peak
 
 # A line for one layout, a table for several.
 def test_a_step_is_a_line():
-    shown = step_text(STEP)
-    assert "500 ms in the program's order" in shown
-    assert "25.0 % above the lower bound" in shown
-    assert "search" not in shown
+    output = step_text(STEP)
+    assert "500 ms in the program's order" in output
+    assert "25.0 % above the lower bound" in output
+    assert "search" not in output
 
 
 def test_a_searched_step_names_both_times():
@@ -31,10 +31,10 @@ def test_a_step_without_room_has_no_gap():
 
 
 def test_layouts_without_a_step_have_dashes():
-    shown = text(steps_table([("dp=2", 0.48, STEP), ("dp=512", 0.1, None)]))
-    assert "480 ms" in shown
-    assert "1,200" in shown
-    assert shown.count("-") >= 5
+    output = text(steps_table([("dp=2", 0.48, STEP), ("dp=512", 0.1, None)]))
+    assert "480 ms" in output
+    assert "1,200" in output
+    assert output.count("-") >= 5
 
 
 def test_figures_are_plain():

@@ -21,21 +21,21 @@ class Fake:
 
     def __init__(self, *losses: float) -> None:
         self.records: list[StepRecord] = []
-        self.left = list(losses)
-        self.given: list[tuple[Any, ...]] = []
+        self.losses = list(losses)
+        self.calls: list[tuple[Any, ...]] = []
 
     def __call__(self, *inputs: Any, timed: bool = False) -> Any:
-        self.given.append(inputs)
-        start = 100.0 * len(self.given)
+        self.calls.append(inputs)
+        start = 100.0 * len(self.calls)
         self.records = [StepRecord(start, start + 10, float(k), {}, {}) for k in range(2)]
-        return torch.tensor(self.left.pop(0))
+        return torch.tensor(self.losses.pop(0))
 
 
 # The protocol, with a scripted step.
 def test_the_first_of_eleven_steps_is_dropped():
     step = Fake(*range(11))
     times = measure(step, ("x", "y"))
-    assert step.given == [("x", "y")] * 11
+    assert step.calls == [("x", "y")] * 11
     assert len(times.seconds) == len(times.records) == 10
     assert times.records[0][0].start == 200.0
     assert times.losses == tuple(map(float, range(11)))
@@ -62,13 +62,13 @@ def test_busy_is_what_is_not_waited():
 def test_a_lone_tensor_is_one_argument():
     step, x = Fake(1, 1), torch.ones(3, 2)
     measure(step, x, 2)
-    assert all(calls_seen == (x,) for calls_seen in step.given)
+    assert all(call == (x,) for call in step.calls)
 
 
 def test_inputs_by_name_are_one_argument():
     step = Fake(1, 1)
     measure(step, {"a": 1}, 2)
-    assert step.given == [({"a": 1},)] * 2
+    assert step.calls == [({"a": 1},)] * 2
 
 
 @pytest.mark.parametrize("loss", [float("nan"), float("inf")])

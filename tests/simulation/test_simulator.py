@@ -22,7 +22,7 @@ from tests.oracle.simulator import simulate
 from tests.solvers.families import devices, layered
 
 DECODERS = ("eager", "serial")
-CHUNKS, CHUNK = 20, 250
+CHUNKS, CHUNK = 10, 250
 
 
 def _in_order(schedule: Schedule) -> list[list[tuple[float, ...]]]:

@@ -21,13 +21,13 @@ ROOT = Path(__file__).parents[2]
 # The checkpoint's arrays.
 def test_a_checkpoint_gives_back_its_arrays(tmp_path: Path) -> None:
     with StudyFile(make_study(tmp_path / "a.study", batches=3), HEADER) as study:
-        samples_done, state_held = study.checkpoint()
-    assert samples_done == 12
-    assert state_held is not None
+        count, arrays = study.checkpoint()
+    assert count == 12
+    assert arrays is not None
     for name, array in state().items():
-        assert state_held[name].dtype == array.dtype
-        assert np.array_equal(state_held[name], array)
-    assert state_held.keys() == state().keys()
+        assert arrays[name].dtype == array.dtype
+        assert np.array_equal(arrays[name], array)
+    assert arrays.keys() == state().keys()
 
 
 def test_a_state_of_anything_but_arrays_of_numbers_is_not_kept(tmp_path: Path) -> None:
@@ -121,9 +121,9 @@ def _one() -> tuple[np.ndarray, np.ndarray]:
 
 # The workers.
 def test_every_sample_has_its_worker(path: Path) -> None:
-    message_found = Study.read(path)
-    assert message_found.workers == (FAST, SLOW)
-    assert message_found.measurements.origins == BY
+    study = Study.read(path)
+    assert study.workers == (FAST, SLOW)
+    assert study.measurements.origins == BY
     with StudyFile(path, HEADER) as study:
         assert study.workers == [FAST, SLOW]
         assert study.stored_samples(0, batch(0)[0])[1].origins == BY

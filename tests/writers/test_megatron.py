@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from situate.data.graph import Op
 from situate.errors import PlanError
 from situate.report.slices.stages import NotAPipeline
 from situate.writers.megatron import layout, write
@@ -102,6 +103,16 @@ def test_a_pipeline_of_teams_has_a_layout(tmp_path: Path):
     assert arguments_of(products(layers=4, slices=3), tmp_path, 4, by_layer) == (
         "--tensor-model-parallel-size 2 --pipeline-model-parallel-size 2 "
         "--pipeline-model-parallel-layout 'Et*2|t*2L' --micro-batch-size 1 --global-batch-size 3"
+    )
+
+
+def test_pipelines_side_by_side_are_data_parallelism(tmp_path: Path):
+    def device(op: Op) -> int:
+        return by_layer(op) + 4 * ((op.slice or 0) % 2)
+
+    assert arguments_of(products(layers=4, slices=4), tmp_path, 8, device) == (
+        "--tensor-model-parallel-size 2 --pipeline-model-parallel-size 2 "
+        "--pipeline-model-parallel-layout 'Et*2|t*2L' --micro-batch-size 1 --global-batch-size 4"
     )
 
 

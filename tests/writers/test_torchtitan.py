@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from situate.data.cuts import parse_cuts
+from situate.data.graph import Op
 from situate.errors import PlanError
 from situate.writers.torchtitan import write
 from tests.report.handmade import HOSTILE, schedule
@@ -155,3 +156,17 @@ def test_a_pipeline_of_teams_has_stages_and_tensor_parallelism(tmp_path: Path, s
         assert training == {"local_batch_size": 3, "global_batch_size": 3}
     else:
         assert training is None
+
+
+def test_pipelines_side_by_side_are_data_parallelism(tmp_path: Path):
+    def device(op: Op) -> int:
+        return by_layer(op) + 4 * ((op.slice or 0) % 2)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cut = planned_on(products(layers=4, slices=4), device, gpus(8))
+        table = export_of(*cut, tmp_path)
+    assert (table["tensor_parallel_degree"], table["pipeline_parallel_degree"]) == (2, 2)
+    assert table["data_parallel_replicate_degree"] == 2
+    training = tomllib.loads((tmp_path / "stages.toml").read_text())["training"]
+    assert training == {"local_batch_size": 2, "global_batch_size": 4}

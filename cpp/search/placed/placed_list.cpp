@@ -25,15 +25,19 @@ PlacedList::PlacedList(const Copies& copies, Admission admission, Urgency urgenc
       by_rank_(p_.n),
       needs_(p_.n, 0),
       ready_(p_.d),
+      awaited_(find_awaited()),
+      arriving_(p_.n, 0),
+      arrival_(p_.n, 0),
+      openings_(p_.d),
       busy_(p_.d, 0),
-      channels_(p_.channels) {
+      channels_(p_.channels),
+      patience_(urgency.patience) {
   rank(urgency);
   count_needs();
 }
 
 void PlacedList::rank(Urgency urgency) {
   const auto path = paths();
-  const auto waited = awaited();
   std::vector<double> load(p_.d, 0), due(p_.n);
   for (int op = 0; op < p_.n; ++op)
     load[copies_.device(op)] += p_.op_seconds(op, copies_.device(op));
@@ -47,7 +51,7 @@ void PlacedList::rank(Urgency urgency) {
   }
   std::copy(turns_.begin(), turns_.end(), by_rank_.begin());
   std::stable_sort(by_rank_.begin(), by_rank_.end(), [&](int a, int b) {
-    return std::make_tuple(!waited[a], due[a]) < std::make_tuple(!waited[b], due[b]);
+    return std::make_tuple(!awaited_[a], due[a]) < std::make_tuple(!awaited_[b], due[b]);
   });
   for (int place = 0; place < p_.n; ++place) {
     rank_[by_rank_[place]] = place;
@@ -71,7 +75,7 @@ std::vector<double> PlacedList::paths() const {
   return path;
 }
 
-std::vector<uint8_t> PlacedList::awaited() const {
+std::vector<uint8_t> PlacedList::find_awaited() const {
   std::vector<uint8_t> waited(p_.n, 0);
   for (auto turn = turns_.rbegin(); turn != turns_.rend(); ++turn)
     for (const int tensor : p_.outputs_of(*turn))
@@ -111,6 +115,10 @@ void PlacedList::start_first(int device) {
   std::vector<int32_t> wait;
   while (!fresh.empty() || !again_.empty()) {
     const int op = take_first(fresh);
+    if (waits(device, op)) {
+      fresh.push(rank_[op]);
+      break;
+    }
     if (admission_.admit(op)) {
       start(op);
       break;
@@ -119,6 +127,30 @@ void PlacedList::start_first(int device) {
   }
   for (const int32_t turn : wait) refused.push(turn);
   for (const int32_t rank : again_) refused.push(turn_[by_rank_[rank]]);
+}
+
+// Whether a device stays free because an awaited op opens before `op` would be worth its start.
+bool PlacedList::waits(int device, int op) {
+  if (patience_ <= 0 || awaited_[op]) return false;
+  auto& openings = openings_[device];
+  while (!openings.empty() && openings.top().time <= now_) openings.pop();
+  return !openings.empty() && openings.top().time - now_ < patience_ * p_.op_seconds(op, device);
+}
+
+// Notes when the ops open whose last input is on its way.
+void PlacedList::expect(const Event& arrival) {
+  if (patience_ <= 0) return;
+  for (const int reader : p_.consumers_of(arrival.tensor)) {
+    if (copies_.device(reader) != arrival.target || !awaited_[reader]) continue;
+    ++arriving_[reader];
+    arrival_[reader] = std::max(arrival_[reader], arrival.time);
+    note_opening(reader);
+  }
+}
+
+void PlacedList::note_opening(int op) {
+  if (arriving_[op] > 0 && arriving_[op] == needs_[op])
+    openings_[copies_.device(op)].push({arrival_[op], op});
 }
 
 // The most urgent op of those that were never refused and those that are looked at again.
@@ -168,7 +200,7 @@ void PlacedList::send(int tensor) {
   for (const int reader : p_.consumers_of(tensor)) {
     const int there = copies_.device(reader);
     if (there == here) {
-      if (--needs_[reader] == 0) open(reader);
+      meet(reader);
     } else if (std::find(targets_.begin(), targets_.end(), there) == targets_.end()) {
       targets_.push_back(there);
     }
@@ -178,6 +210,7 @@ void PlacedList::send(int tensor) {
     const int channel = channel_of(tensor, target);
     if (channel < 0) {
       events_.push({now_ + seconds, -1, tensor, target});
+      expect({now_ + seconds, -1, tensor, target});
       continue;
     }
     channels_[channel].waiting.push({seconds, -1, tensor, target});
@@ -200,6 +233,7 @@ void PlacedList::serve(int channel) {
   sent.time += now_;
   busy = true;
   events_.push(sent);
+  expect(sent);
 }
 
 void PlacedList::arrive(int tensor, int target) {
@@ -209,7 +243,18 @@ void PlacedList::arrive(int tensor, int target) {
   }
   if (p_.size[tensor] > 0) admission_.arrive(tensor);
   for (const int reader : p_.consumers_of(tensor))
-    if (copies_.device(reader) == target && --needs_[reader] == 0) open(reader);
+    if (copies_.device(reader) == target) {
+      if (patience_ > 0 && awaited_[reader]) --arriving_[reader];
+      meet(reader);
+    }
+}
+
+// One more input of an op is there.
+void PlacedList::meet(int op) {
+  if (--needs_[op] == 0)
+    open(op);
+  else
+    note_opening(op);
 }
 
 }  // namespace situate::search

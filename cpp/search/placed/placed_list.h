@@ -13,14 +13,16 @@
 namespace situate::search {
 
 // What makes an op urgent: an early turn, and a long way from it to the end of the step, in
-// seconds.
+// seconds. Patience is the wait for an op that other devices await, as a share of the seconds of
+// the op that could start instead.
 struct Urgency {
-  double turn = 1, path = 2;
+  double turn = 1, path = 2, patience = 0;
 };
 
 // Whenever a device is free it starts, of the ops that are ready and may be admitted, the most
-// urgent one: first those that another device waits for, directly or through other ops. Transfers
-// are overlapped, and channels serve first what comes first.
+// urgent one: first those that another device waits for, directly or through other ops. A patient
+// device starts no other op just before the last input of an awaited one arrives. Transfers are
+// overlapped, and channels serve first what comes first.
 class PlacedList {
  public:
   // Ops run in their turns where memory is short.
@@ -46,12 +48,23 @@ class PlacedList {
     std::queue<Event> waiting;  // with their seconds as time
   };
 
+  struct Opening {
+    double time;
+    int32_t op;
+    bool operator>(const Opening& other) const { return time > other.time; }
+  };
+  using Openings = std::priority_queue<Opening, std::vector<Opening>, std::greater<>>;
+
   void rank(Urgency urgency);
   std::vector<double> paths() const;
-  std::vector<uint8_t> awaited() const;
+  std::vector<uint8_t> find_awaited() const;
   void count_needs();
   void open(int op) { ready_[copies_.device(op)].fresh.push(rank_[op]); }
   void start_first(int device);
+  void expect(const Event& arrival);
+  void note_opening(int op);
+  void meet(int op);
+  bool waits(int device, int op);
   int take_first(Ranks& fresh);
   void start(int op);
   void force();
@@ -69,12 +82,18 @@ class PlacedList {
   std::vector<int32_t> rank_, by_rank_;  // of ops by urgency
   std::vector<int32_t> needs_;           // of each op: inputs that are not there
   std::vector<Ready> ready_;             // of each device
-  std::vector<uint8_t> busy_;            // devices
+  std::vector<uint8_t> awaited_;         // ops that another device waits for
+  // Inputs of each op that are on their way, with the time when the last of them arrives; and the
+  // awaited ops of each device by the time when all their inputs are there.
+  std::vector<int32_t> arriving_;
+  std::vector<double> arrival_;
+  std::vector<Openings> openings_;
+  std::vector<uint8_t> busy_;  // devices
   std::vector<Channel> channels_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<int32_t> again_;    // ranks of ops that were refused before, the last first
   std::vector<int32_t> targets_;  // of the tensor at hand
-  double now_ = 0;
+  double now_ = 0, patience_;
   size_t first_ = 0;  // of `turns_` that may not have started
   std::vector<int32_t> order_;
 };

@@ -1,1 +1,1 @@
-"""The papers' sentences, what would confirm each, and what was found: one module a paper."""
+"""The papers' sentences, the confirmation that each needs, and the findings: one module a paper."""

@@ -11,9 +11,9 @@ from research.papers import markdown
 from research.papers.checks import TIE
 
 Verdict = Literal["yes", "no", "by construction", "unlike"]
-"""Met or not; or not counted, for it could not be otherwise, or compares what is not alike."""
+"""Met or not; or not counted, because it holds by construction, or because the cases differ."""
 
-SHOWN: dict[Verdict, str] = {
+SYMBOLS: dict[Verdict, str] = {
     "yes": "yes",
     "no": "**no**",
     "by construction": "not counted: by construction",
@@ -23,11 +23,11 @@ SHOWN: dict[Verdict, str] = {
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence, what would confirm it here, what was found, and the verdict."""
+    """A sentence, its confirmation here, the finding, and the verdict."""
 
     sentence: str
     confirmed: str
-    found: str
+    finding: str
     verdict: Verdict
 
 
@@ -37,27 +37,27 @@ def verdict(met: bool) -> Verdict:
 
 
 def between(
-    sentence: str, confirmed: str, found: Mapping[str, float], low: float, high: float
+    sentence: str, confirmed: str, values: Mapping[str, float], low: float, high: float
 ) -> Claim:
     """A printed range, tested at both ends: the fraction of every row is to lie within it."""
-    inside = [row for row, value in found.items() if low - TIE <= value <= high + TIE]
-    ends = f"{markdown.percent(min(found.values()))} to {markdown.percent(max(found.values()))}"
-    text = f"{ends}; within on {len(inside)} of {len(found)} rows"
-    return Claim(sentence, confirmed, text, verdict(len(inside) == len(found)))
+    inside = [row for row, value in values.items() if low - TIE <= value <= high + TIE]
+    ends = f"{markdown.percent(min(values.values()))} to {markdown.percent(max(values.values()))}"
+    text = f"{ends}; within on {len(inside)} of {len(values)} rows"
+    return Claim(sentence, confirmed, text, verdict(len(inside) == len(values)))
 
 
 def on_all(sentence: str, confirmed: str, holds: Mapping[str, bool], what: str = "") -> Claim:
     """A claim that is to hold on every row."""
     assert holds, f"no row that {confirmed!r} could hold on"
-    held = sum(holds.values())
-    text = f"on {held} of {len(holds)} rows" + (f"; {what}" if what else "")
-    return Claim(sentence, confirmed, text, verdict(held == len(holds)))
+    count = sum(holds.values())
+    text = f"on {count} of {len(holds)} rows" + (f"; {what}" if what else "")
+    return Claim(sentence, confirmed, text, verdict(count == len(holds)))
 
 
 def table(claims: Sequence[Claim]) -> str:
     """A row each."""
     head = ("the paper's sentence", "what would confirm it", "found", "met")
-    rows = [(c.sentence, c.confirmed, c.found, SHOWN[c.verdict]) for c in claims]
+    rows = [(c.sentence, c.confirmed, c.finding, SYMBOLS[c.verdict]) for c in claims]
     return markdown.table(head, rows, len(head))
 
 
@@ -70,7 +70,7 @@ def counted(claims: Sequence[Claim]) -> str:
 def targets(claims: Sequence[Claim]) -> list[Target]:
     """Those that count, as a record keeps them."""
     return [
-        Target(f"{c.sentence}: {c.confirmed}", "met", c.found, c.verdict == "yes")
+        Target(f"{c.sentence}: {c.confirmed}", "met", c.finding, c.verdict == "yes")
         for c in claims
         if c.verdict in ("yes", "no")
     ]

@@ -42,7 +42,7 @@ def _improved(results: Results) -> Iterator[Claim]:
 
 def _faster(results: Results) -> Iterator[Claim]:
     result = {
-        case: min(results.rule(case, each) for each in PARTITIONERS)
+        case: min(results.rule(case, rule) for rule in PARTITIONERS)
         / results.mean(case, "colocrl", "paper")
         for case in results.cases
     }

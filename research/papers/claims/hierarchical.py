@@ -14,7 +14,7 @@ from research.papers.published import HierarchicalRow
 from research.papers.tables import Results
 
 PRIOR = ("cpu", "single", "expert", "scotch", "mincut")
-"""Placements of which the best is what the paper reduces."""
+"""Placements whose best time is the one that the paper reduces."""
 
 SAME = 0.02
 """Fraction within which a time is that of one GPU; Post's error of step times, for want of one."""
@@ -100,12 +100,12 @@ def _baselines(results: Results, rows: Mapping[str, HierarchicalRow]) -> Iterato
         f"on {len(ahead)} of {len(rows)} rows",
         claim.verdict(len(ahead) >= wanted),
     )
-    known = [case for case in rows if math.isfinite(results.rule(case, "expert"))]
+    cases = [case for case in rows if math.isfinite(results.rule(case, "expert"))]
     worse = {
         case: min(results.rule(case, column) for column in ("scotch", "mincut"))
         / results.rule(case, "expert")
         - 1
-        for case in known
+        for case in cases
     }
     ends = f"{markdown.percent(min(worse.values()))} to {markdown.percent(max(worse.values()))}"
     yield claim.on_all(

@@ -1,4 +1,4 @@
-"""Claims of Post, ColocRL and the Hierarchical Planner on what placements look like."""
+"""Claims of Post, ColocRL and the Hierarchical Planner on the look of placements."""
 
 from __future__ import annotations
 

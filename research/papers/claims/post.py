@@ -24,10 +24,10 @@ HOURS = ("inception_v3/4", 40_000)
 
 def claims(results: Results) -> list[Claim]:
     """Those that the runs bear on, `paper` against `paper` where nothing else is said."""
-    made: tuple[Callable[[Results], Iterable[Claim]], ...] = (
+    groups: tuple[Callable[[Results], Iterable[Claim]], ...] = (
         _policy_gradient, _single, _inception, _nmt, _curves, _all_four,
     )  # fmt: skip
-    return [each for make in made for each in make(results)]
+    return [statement for make in groups for statement in make(results)]
 
 
 def targets(results: Results) -> list[Target]:

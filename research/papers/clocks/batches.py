@@ -21,13 +21,13 @@ def at_once(batches: Batches, workers: int) -> list[Measurements]:
     Of a learner that is told of fewer, as Spotlight is of each, several are put together: the hours
     are those of workers that all have a placement.
     """
-    made: list[Measurements] = []
+    updates: list[Measurements] = []
     for batch in batches:
-        if made and len(made[-1]) < workers:
-            made[-1] = made[-1].then(batch)
+        if updates and len(updates[-1]) < workers:
+            updates[-1] = updates[-1].then(batch)
         else:
-            made.append(batch)
-    return made
+            updates.append(batch)
+    return updates
 
 
 def ends(batches: Batches, clock: VirtualClock) -> Floats:

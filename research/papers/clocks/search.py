@@ -38,9 +38,11 @@ class Search:
 def row(search: Search) -> Row:
     """Run it on one thread; hours are those of the virtual clock, without set-ups."""
     begin = time.perf_counter()
-    told: list[Measurements] = []
+    batches: list[Measurements] = []
     clock = VirtualClock(search.workers)
-    learning = replace(LEARNING[search.settings], on_measured=lambda _, batch: told.append(batch))
+    learning = replace(
+        LEARNING[search.settings], on_measured=lambda _, batch: batches.append(batch)
+    )
     if search.controllers:
         learning = replace(learning, controllers=search.controllers, clock=clock)
     result = solve(
@@ -67,8 +69,8 @@ def row(search: Search) -> Row:
         "first_mean": figures["mean_curve"][0],
         "last_mean": figures["last_mean"],
         "failures": figures["failures"],
-        "hours": float(ends(told, clock)[-1]) if late is None else late.seconds / 3600,
-        "best_hours": until_best(samples, told, clock) if late is None else None,
+        "hours": float(ends(batches, clock)[-1]) if late is None else late.seconds / 3600,
+        "best_hours": until_best(samples, batches, clock) if late is None else None,
         "staleness": 0.0 if late is None else late.mean_staleness,
         "took": round(time.perf_counter() - begin, 1),
     }

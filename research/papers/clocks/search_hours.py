@@ -1,7 +1,7 @@
 """The tables' searches by a virtual clock: Post's Table 1 on 12 workers, the planner's on four
 controllers of four workers that update one policy asynchronously, beside one that waits.
 
-Post waits for all of its twelve, so what it finds is the same on any number of workers, and its
+Post waits for all of its twelve, so its findings are the same on any number of workers, and its
 rows have hours alone. A worker takes the eleven steps of a placement and no set-up.
 """
 
@@ -34,10 +34,10 @@ def main(arguments: list[str] | None = None) -> None:
     options = _parser().parse_args(arguments)
     result: list[Row] = []
     searches = list(_searches(options))
-    with jobs(options, row) as made:
-        for number, (_, done) in enumerate(made.each((each,) for each in searches), start=1):
-            print(f"{number} of {len(searches)}: {done}", flush=True)
-            result.append(done)
+    with jobs(options, row) as pool:
+        for number, (_, outcome) in enumerate(pool.each((search,) for search in searches), start=1):
+            print(f"{number} of {len(searches)}: {outcome}", flush=True)
+            result.append(outcome)
             write(options.out, {"searches": sorted(result, key=_key)}, options=options)
     show("searches", sorted(result, key=_key))
 
@@ -78,13 +78,13 @@ def _of(case: Case, settings: str, seed: int, share: float) -> Iterator[Search]:
         yield Search(case, "hierarchical", settings, seed, samples, WORKERS, controllers)
 
 
-def _key(done: Row) -> tuple[int, str, int, int]:
-    where = next(i for i, case in enumerate(CASES) if _name(case) == _of_row(done))
-    return where, done["settings"], done["controllers"], done["seed"]
+def _key(row: Row) -> tuple[int, str, int, int]:
+    where = next(i for i, case in enumerate(CASES) if _name(case) == _of_row(row))
+    return where, row["settings"], row["controllers"], row["seed"]
 
 
-def _of_row(done: Row) -> str:
-    return f"{done['machine']}/{done['case']}"
+def _of_row(row: Row) -> str:
+    return f"{row['machine']}/{row['case']}"
 
 
 if __name__ == "__main__":

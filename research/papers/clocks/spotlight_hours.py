@@ -2,9 +2,8 @@
 five machines of four GPUs; beside it ColocRL's method on the same groups, and it on ColocRL's.
 
 Hours are those of the virtual clock, on which a trial takes its eleven steps and a set-up, and five
-trials are measured at once, though Spotlight learns after each. The
-slides' 500 minutes say how long a set-up is: what is left of them once the steps are run. About six
-minutes of one core a search.
+trials are measured at once, though Spotlight learns after each. The slides' 500 minutes give the
+length of a set-up: the remainder after the steps. About six minutes of one core a search.
 """
 
 from __future__ import annotations
@@ -48,15 +47,15 @@ def main(arguments: list[str] | None = None) -> None:
         for method, settings in SEARCHES
         for seed in range(options.seeds)
     ]
-    with jobs(options, searched) as made:
-        result = [rows for _, rows in made.each((run,) for run in wanted)]
+    with jobs(options, searched) as pool:
+        result = [rows for _, rows in pool.each((run,) for run in wanted)]
     result.sort(key=lambda rows: (rows[0]["settings"], rows[0]["method"], rows[0]["seed"]))
     content = {
         "runs": [run for run, _ in result],
         "modules": [row for _, modules in result for row in modules],
     }
-    shown = [{k: v for k, v in run.items() if "curve" not in k} for run in content["runs"]]
-    show("runs", shown)
+    columns = [{k: v for k, v in run.items() if "curve" not in k} for run in content["runs"]]
+    show("runs", columns)
     show("modules", content["modules"])
     write(options.out, content, options=options)
     hour_curves.draw(options.images / "spotlight_hours.svg", content["runs"])
@@ -78,13 +77,13 @@ def _parser() -> argparse.ArgumentParser:
 def searched(run: Run) -> tuple[Row, list[Row]]:
     """The run with its hours, and the modules of the best placement."""
     begin = time.perf_counter()
-    told: list[Measurements] = []
-    result = run.result(on_measured=lambda _, batch: told.append(batch))
+    batches: list[Measurements] = []
+    result = run.result(on_measured=lambda _, batch: batches.append(batch))
     samples = result.samples
     bare = VirtualClock(MACHINES)
-    setup = _setup(ends(told, bare)[-1], len(samples))
+    setup = _setup(ends(batches, bare)[-1], len(samples))
     clock = replace(bare, setup=setup)
-    hours = ends(told, clock)[[*range(BATCH - 1, len(samples), BATCH)]]
+    hours = ends(batches, clock)[[*range(BATCH - 1, len(samples), BATCH)]]
     key = {"method": run.method, "settings": run.settings, "seed": run.seed}
     figures = {
         **key,
@@ -92,9 +91,9 @@ def searched(run: Run) -> tuple[Row, list[Row]]:
         "best": result.value,
         **learnt(samples, result.problem),
         **shares.summary(result.problem, result.schedule),
-        "step_hours": float(ends(told, bare)[-1]),
+        "step_hours": float(ends(batches, bare)[-1]),
         "setup_seconds": setup,
-        "best_hours": until_best(samples, told, clock),
+        "best_hours": until_best(samples, batches, clock),
         "hours_curve": [float(f"{hour:.4g}") for hour in hours],
         "took": round(time.perf_counter() - begin, 1),
     }

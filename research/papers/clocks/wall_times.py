@@ -25,14 +25,14 @@ class Timed:
     """A search of a paper.
 
     Attributes:
-        said: what the paper says.
+        statement: the sentence of the paper.
         paper_h: hours of that, the most where they are several; None where there are none.
         case: a network that is nearest to the paper's.
         samples, controllers, workers: of the search; workers of each controller.
         counted: the paper says how many samples.
     """
 
-    said: str
+    statement: str
     paper_h: float | None
     case: Case
     method: str
@@ -93,7 +93,7 @@ def row(samples: int | None, search: Timed) -> Row:
     count = samples or search.samples
     clock_h = _hours(search, count)
     return {
-        "paper": search.said,
+        "paper": search.statement,
         "case": search.case.name,
         "samples": count,
         "workers": search.controllers * search.workers,
@@ -123,8 +123,8 @@ def _setup(search: Timed, samples: int, clock_h: float) -> float | None:
     """Seconds for setting each placement up with which the clock would have the paper's hours."""
     if search.paper_h is None or not search.counted or samples != search.samples:
         return None
-    left = (search.paper_h - clock_h) * 3600
-    return left * search.controllers * search.workers / samples
+    remaining = (search.paper_h - clock_h) * 3600
+    return remaining * search.controllers * search.workers / samples
 
 
 if __name__ == "__main__":

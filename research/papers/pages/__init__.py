@@ -1,1 +1,1 @@
-"""The page's parts: from the contents of records to what the names in their texts stand for."""
+"""The page's parts: from the contents of records to the values of the names in their texts."""

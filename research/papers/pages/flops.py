@@ -21,7 +21,7 @@ PLANNER = ("hierarchical", "post")
 def fill(_: Content, post: Content, __: Content, planner: Content) -> Mapping[str, str]:
     """Names of text/flops.md."""
     result = _results(post), _results(planner)
-    left = [
+    unpriced = [
         f"{TITLES[row.network]}, {row.gpus} ({paper})"
         for results, rows, method, paper in (
             (result[0], published.POST, "post", "Post"),
@@ -34,7 +34,7 @@ def fill(_: Content, post: Content, __: Content, planner: Content) -> Mapping[st
         "post": _table(result[0], published.POST, SOFTMAX),
         "planner": _table(result[1], published.HIERARCHICAL, PLANNER),
         **_means(result[0], published.POST),
-        "left": "; ".join(left) or "none",
+        "left": "; ".join(unpriced) or "none",
     }
 
 

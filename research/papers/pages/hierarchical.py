@@ -11,7 +11,7 @@ from research.papers.checks import below
 from research.papers.claims import claim
 from research.papers.claims import hierarchical as claims
 from research.papers.claims import spotlight as spotlight_claims
-from research.papers.pages.post import is_given
+from research.papers.pages.post import is_published
 from research.papers.published import TITLES, HierarchicalRow
 from research.papers.tables import APART, Results
 
@@ -127,8 +127,8 @@ def _learnt_alone(results: Results, case: str, settings: str) -> Sequence[str]:
 
 
 def _ours(results: Results, case: str, settings: str) -> Sequence[str]:
-    given = results.rule(case, "single") if _is_given(results, case) else None
-    rules = [markdown.fitted(results.rule(case, column), given) for column in RULES]
+    published_single = results.rule(case, "single") if _is_published(results, case) else None
+    rules = [markdown.fitted(results.rule(case, column), published_single) for column in RULES]
     learnt = [
         markdown.spread(results.spread(case, "hierarchical", settings)),
         markdown.spread(results.spread(case, "post", "tuned")),
@@ -138,11 +138,11 @@ def _ours(results: Results, case: str, settings: str) -> Sequence[str]:
     return "", markdown.settings(settings), *rules, *learnt, bound
 
 
-def _is_given(results: Results, case: str) -> bool:
+def _is_published(results: Results, case: str) -> bool:
     """True if its time on one GPU is the paper's, or it exceeds one GPU as in the paper."""
     network = case.partition("/")[0]
     fits = results.rule(case, "single") < math.inf
-    return is_given("k40", network) and fits == bool(published.single_gpu("k40", network))
+    return is_published("k40", network) and fits == bool(published.single_gpu("k40", network))
 
 
 def failing(results: Results, rows: Sequence[HierarchicalRow]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The page's part on what the memory of a GPU decides."""
+"""The page's part on the decisions that the memory of a GPU makes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MACHINES = {"k80": "K80", "k40": "K40"}
 def limits(content: Mapping[str, Any]) -> Mapping[str, str]:
     """Names of text/memory_limits.md."""
     rows = content["tables"]["placements"]
-    shown = [row for row in rows if row["bytes"] >= NEAR * min(LIMITS.values())]
+    large = [row for row in rows if row["bytes"] >= NEAR * min(LIMITS.values())]
     decided = [row for row in rows if len({row[f"fits {limit}"] for limit in LIMITS}) > 1]
     lines = [
         (
@@ -28,7 +28,7 @@ def limits(content: Mapping[str, Any]) -> Mapping[str, str]:
             f"{row['bytes'] / 2**30:.2f} GiB",
             *("fits" if row[f"fits {limit}"] else "OOM" for limit in LIMITS),
         )
-        for row in shown
+        for row in large
         for network, gpus in [row["case"].split("/")]
     ]
     head = ("", "placement", "fullest GPU", "the same", *(f"with {limit}" for limit in LIMITS))

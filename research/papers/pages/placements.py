@@ -1,4 +1,4 @@
-"""The page's part on what placements do: who computes and what is copied."""
+"""The page's part on placements: the ops of each device, and the copies between devices."""
 
 from __future__ import annotations
 
@@ -86,5 +86,5 @@ def _compared(rows: Sequence[Row]) -> Iterator[str]:
                 for other in rows
                 if (other["machine"], other["case"]) == (row["machine"], row["case"])
             }
-            shown = "; ".join(f"{name} {value}" for name, value in others.items())
-            yield f"- {_title(row)}, seconds a step: {shown}."
+            listing = "; ".join(f"{name} {value}" for name, value in others.items())
+            yield f"- {_title(row)}, seconds a step: {listing}."

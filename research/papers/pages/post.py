@@ -33,9 +33,9 @@ def table(content: Mapping[str, Any]) -> Mapping[str, str]:
         "met": claim.counted(result),
         "by_case": _by_case(results, rows),
         "resnet": _resnet(results, rows),
-        "resnet50": taken(results, [row for row in rows if row.network == "resnet50"]),
-        "deeper": taken(results, _deeper(rows)),
-        "deeper_post": taken(results, _deeper(rows), ("post",)),
+        "resnet50": share_of_bound(results, [row for row in rows if row.network == "resnet50"]),
+        "deeper": share_of_bound(results, _deeper(rows)),
+        "deeper_post": share_of_bound(results, _deeper(rows), ("post",)),
         "sure": seeds.sure(results, cases, "post", METHODS[:-1]),
         "behind": seeds.behind(results, cases, "post", METHODS[:-1]),
         "ppo": _ppo(results, rows),
@@ -88,7 +88,9 @@ def _lines(results: Results, rows: Sequence[PostRow]) -> Iterator[Sequence[str]]
 def _ours(results: Results, case: str, settings: str) -> Sequence[str]:
     network, single = case.split("/")[0], results.rule(case, "single")
     rules = [
-        markdown.fitted(results.rule(case, column), single if is_given("k80", network) else None)
+        markdown.fitted(
+            results.rule(case, column), single if is_published("k80", network) else None
+        )
         for column in ("single", "expert", "metis")
     ]
     learnt = [markdown.spread(results.spread(case, m, settings)) for m in (*METHODS, "auto")]
@@ -96,7 +98,7 @@ def _ours(results: Results, case: str, settings: str) -> Sequence[str]:
     return "", markdown.settings(settings), *rules, *learnt, bound
 
 
-def is_given(machine: str, network: str) -> bool:
+def is_published(machine: str, network: str) -> bool:
     """True if a network's time on one GPU is the paper's by calibration, or its `OOM` by the length
     of its sentences."""
     return bool(published.single_gpu(machine, network)) or network.startswith("nmt")
@@ -190,7 +192,7 @@ def _paper_below(row: PostRow) -> float:
 
 
 def ruled_out(results: Results, rows: Sequence[PostRow]) -> str:
-    """A sentence for every case in which no placement can do what the paper's did."""
+    """A sentence for every case in which no placement can reach the paper's time."""
     result = [
         f"- {_title(row)} GPUs: the paper's Post is {markdown.percent(wanted)} below; no placement "
         f"can be more than {markdown.percent(allowed)} below here."
@@ -230,8 +232,10 @@ def _deeper(rows: Sequence[PostRow]) -> list[PostRow]:
     return [row for row in rows if row.network in ("resnet101", "resnet200")]
 
 
-def taken(results: Results, rows: Sequence[PostRow], methods: Sequence[str] = METHODS) -> str:
-    """The least and the most that the means of `tuned` runs take of what the bound allows."""
+def share_of_bound(
+    results: Results, rows: Sequence[PostRow], methods: Sequence[str] = METHODS
+) -> str:
+    """The range of the improvements of `tuned` runs, as shares of those that the bound allows."""
     result = [
         checks.below(mean, results.better(_case(row))) / _allowed(results, _case(row))
         for row in rows
@@ -265,8 +269,10 @@ def _hours(results: Results) -> str:
     for settings in markdown.SETTINGS:
         if results.of(case, "post", settings):
             means = (results.mean(case, m, settings) for m in ("policy_gradient", "post"))
-            taken = (results.rule(case, "single"), *means)
-            lines.append((markdown.settings(settings), *(f"{s * steps / 3600:.1f}" for s in taken)))
+            step_seconds = (results.rule(case, "single"), *means)
+            lines.append(
+                (markdown.settings(settings), *(f"{s * steps / 3600:.1f}" for s in step_seconds))
+            )
     return markdown.table(("", "one GPU", "policy gradient", "Post"), lines)
 
 

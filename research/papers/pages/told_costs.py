@@ -1,4 +1,4 @@
-"""The page's part on what groups that are told costs add."""
+"""The page's part on the gain by groups that read costs."""
 
 from __future__ import annotations
 
@@ -57,6 +57,6 @@ def _table(results: Results, rows: Sequence[PostRow]) -> str:
 def _pairs(results: Results, case: str) -> list[str]:
     result: list[str] = []
     for method in SOFTMAX:
-        alone, told = (results.mean(case, method, s) for s in ("tuned", "heavy-edge"))
-        result += [markdown.seconds(alone), markdown.percent(below(told, alone))]
+        alone, with_costs = (results.mean(case, method, s) for s in ("tuned", "heavy-edge"))
+        result += [markdown.seconds(alone), markdown.percent(below(with_costs, alone))]
     return result

@@ -31,14 +31,14 @@ def fill(content: Mapping[str, Any]) -> Mapping[str, str]:
             str(row["workers"]),
             _figure(row["paper_h"]),
             _figure(row["clock_h"]),
-            _left(row["setup_s"]),
+            _setup_figure(row["setup_s"]),
         )
         for row in content["tables"]["searches"]
     ]
     return {"table": markdown.table(HEAD, lines, 2)}
 
 
-def _left(setup: float | None) -> str:
+def _setup_figure(setup: float | None) -> str:
     return NOTHING if setup is not None and setup < 0 else _figure(setup)
 
 

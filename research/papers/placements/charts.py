@@ -23,27 +23,27 @@ HEIGHT, WIDTH = 2.7, 1.75
 COLOURS = dict(zip(COPIES, ("#AA3377", "#66CCEE"), strict=True))
 
 
-def load(path: Path, found: Sequence[Placed]) -> None:
+def load(path: Path, placements: Sequence[Placed]) -> None:
     """Draw seconds of each device into an SVG file: forward below, backward on it, then updates."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(WIDTH * len(found) + 0.5, HEIGHT), layout="constrained")
-    panels = figure.subplots(1, len(found), sharey=True, squeeze=False)[0]
-    for axes, placed in zip(panels, found, strict=True):
+    figure = Figure(figsize=(WIDTH * len(placements) + 0.5, HEIGHT), layout="constrained")
+    panels = figure.subplots(1, len(placements), sharey=True, squeeze=False)[0]
+    for axes, placed in zip(panels, placements, strict=True):
         columns = {phase: [row[phase] for row in placed.load] for phase in PHASES}
         _stack(axes, [row["device"] for row in placed.load], columns, PHASES)
         axes.set_title(_title(placed), fontsize=8, color=INK)
     _finish(path, figure, panels[0], "computes [s]")
 
 
-def copies(path: Path, found: Sequence[Placed]) -> None:
+def copies(path: Path, placements: Sequence[Placed]) -> None:
     """Draw seconds on links into an SVG file, by kind of copy."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(1.05 * len(found) + 2.2, HEIGHT), layout="constrained")
+    figure = Figure(figsize=(1.05 * len(placements) + 2.2, HEIGHT), layout="constrained")
     axes = figure.subplots()
-    kinds = {kind: [_seconds(placed, kind) for placed in found] for kind in COPIES}
-    _stack(axes, [_title(placed) for placed in found], kinds, COLOURS)
+    kinds = {kind: [_seconds(placed, kind) for placed in placements] for kind in COPIES}
+    _stack(axes, [_title(placed) for placed in placements], kinds, COLOURS)
     _finish(path, figure, axes, "copies [s]")
 
 
@@ -54,8 +54,8 @@ def _seconds(placed: Placed, kind: str) -> float:
 def _title(placed: Placed) -> str:
     """Such as `post, paper` over its seconds."""
     seconds = placed.summary["seconds"]
-    shown = placed.wanted.name.replace(", ", "\n").replace(" ", "\n")
-    return f"{shown}\n{'OOM' if seconds is None else f'{seconds:.3f} s'}"
+    title = placed.wanted.name.replace(", ", "\n").replace(" ", "\n")
+    return f"{title}\n{'OOM' if seconds is None else f'{seconds:.3f} s'}"
 
 
 def _stack(

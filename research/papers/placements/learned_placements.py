@@ -42,8 +42,8 @@ def main(arguments: list[str] | None = None) -> None:
     """Place, print, record and draw."""
     options = _parser().parse_args(arguments)
     wanted = list(_wanted(options))
-    with jobs(options, place) as made:
-        result = [placed for _, placed in made.each((each,) for each in wanted)]
+    with jobs(options, place) as pool:
+        result = [placed for _, placed in pool.each((run,) for run in wanted)]
     result.sort(key=lambda placed: wanted.index(placed.wanted))
     content = tables(result)
     for title, rows in content.items():
@@ -80,10 +80,10 @@ def _wanted(options: argparse.Namespace) -> Iterator[Wanted]:
                 yield Wanted(calibrated(case), method, settings, options.seed, samples)
 
 
-def tables(found: Iterable[Placed]) -> dict[str, list[Row]]:
+def tables(placements: Iterable[Placed]) -> dict[str, list[Row]]:
     """Rows by title; a case's table of modules has a column for each of its devices."""
     content: dict[str, list[Row]] = {"placements": [], "load": [], "copies": []}
-    for placed in found:
+    for placed in placements:
         case = placed.wanted.case
         key = {"machine": case.machine, "case": case.name, "placement": placed.wanted.name}
         content["placements"].append(key | placed.summary)
@@ -94,11 +94,13 @@ def tables(found: Iterable[Placed]) -> dict[str, list[Row]]:
     return content
 
 
-def _draw(found: list[Placed], images: Path) -> None:
+def _draw(placements: list[Placed], images: Path) -> None:
     """Pictures of the two cases that the slides draw, where they were placed."""
     for case in (INCEPTION, NMT):
         own = [
-            p for p in found if (p.wanted.case.machine, p.wanted.case.name) == ("k80", case.name)
+            p
+            for p in placements
+            if (p.wanted.case.machine, p.wanted.case.name) == ("k80", case.name)
         ]
         if own:
             charts.load(images / f"load_{case.network}.svg", own)

@@ -30,17 +30,17 @@ ROW, WIDTH = 0.085, 3.1
 """Inches."""
 
 
-def draw(path: Path, found: Sequence[Placed]) -> None:
+def draw(path: Path, placements: Sequence[Placed]) -> None:
     """Draw placements of the whole batch into an SVG file."""
     import matplotlib
     from matplotlib.figure import Figure
 
-    problem = found[0].wanted.case.problem()
+    problem = placements[0].wanted.case.problem()
     names, cell = cells(problem)
-    size = (WIDTH * len(found) + 1.2, ROW * len(names) + 1.0)
+    size = (WIDTH * len(placements) + 1.2, ROW * len(names) + 1.0)
     figure = Figure(figsize=size, layout="constrained")
-    panels = figure.subplots(1, len(found), sharey=True, squeeze=False)[0]
-    for axes, placed in zip(panels, found, strict=True):
+    panels = figure.subplots(1, len(placements), sharey=True, squeeze=False)[0]
+    for axes, placed in zip(panels, placements, strict=True):
         _panel(axes, problem, placed, cell)
     panels[0].set_yticks(np.arange(len(names)) + 0.5, names, fontsize=5.5)
     panels[0].set_ylim(len(names), 0)

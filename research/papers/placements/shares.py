@@ -43,7 +43,7 @@ def calls_apart(problem: Problem, schedule: Schedule) -> float | None:
     for call, device in zip(calls(problem.graph), schedule.placement.tolist(), strict=True):
         if call is not None and call[1] != SHARED:
             where.setdefault(call, set()).add(device)
-    return sum(len(each) > 1 for each in where.values()) / len(where) if where else None
+    return sum(len(devices) > 1 for devices in where.values()) / len(where) if where else None
 
 
 def load(problem: Problem, schedule: Schedule) -> Iterator[Row]:
@@ -62,14 +62,14 @@ def copies(problem: Problem, schedule: Schedule) -> Iterator[Row]:
     gpus = set(accelerators(problem))
     ends = zip(schedule.source.tolist(), schedule.target.tolist(), strict=True)
     kinds = np.array([COPIES[not {source, target} <= gpus] for source, target in ends])
-    taken = schedule.transfer_end - schedule.transfer_start
+    seconds = schedule.transfer_end - schedule.transfer_start
     for kind in COPIES:
         of = kinds == kind if len(kinds) else np.zeros(0, bool)
         yield {
             "kind": kind,
             "transfers": int(of.sum()),
             "bytes": int(problem.size[schedule.tensor[of]].sum()),
-            "seconds": float(taken[of].sum()),
+            "seconds": float(seconds[of].sum()),
         }
 
 

@@ -71,8 +71,8 @@ def _rows(case: Case, options: argparse.Namespace) -> Iterator[Row]:
 
 
 def _tower(problem: Problem) -> float | None:
-    taken = SimulatedMachine(problem).measure(by_hand.tower(problem)[None], 0).seconds[0]
-    return float(taken) if np.isfinite(taken) else None
+    seconds = SimulatedMachine(problem).measure(by_hand.tower(problem)[None], 0).seconds[0]
+    return float(seconds) if np.isfinite(seconds) else None
 
 
 def _solved(problem: Problem, method: str, seed: int, evaluations: int) -> Row:

@@ -1,4 +1,4 @@
-"""Changes of the planner's `paper` settings, and what a candidate learns on a case."""
+"""Changes of the planner's `paper` settings, and the learning of a candidate on a case."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Candidate:
     """Settings that differ from `MIXED` in `changes`.
 
     Attributes:
-        name: what was changed, and to what.
-        published: what `MIXED` has, and from which source.
+        name: the change.
+        published: the value in `MIXED`, and its source.
         source: where the other value is from.
     """
 

@@ -30,7 +30,7 @@ CASES = (Case("rnnlm", 2, "k40"), Case("nmt2", 2, "k40"), Case("nmt4", 4, "k40")
 """Rows of the planner's table whose first placements fit."""
 
 SAMPLES = 800
-SHOWN = ("case", "candidate", "seed", "first_mean", "last_mean", "best", "failures", "seconds")
+COLUMNS = ("case", "candidate", "seed", "first_mean", "last_mean", "best", "failures", "seconds")
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -44,10 +44,10 @@ def main(arguments: list[str] | None = None) -> None:
         for seed in range(options.seeds)
     ]
     result = sorted(_runs(trials, options), key=lambda run: (run["case"], *_place(run)))
-    show("runs", [{name: run[name] for name in SHOWN} for run in result])
+    show("runs", [{name: run[name] for name in COLUMNS} for run in result])
     reached = targets(result)
     show("targets", [vars(target) for target in reached])
-    tables = {"settings": [_setting(each) for each in CANDIDATES], "runs": result}
+    tables = {"settings": [_setting(candidate) for candidate in CANDIDATES], "runs": result}
     write(options.out, tables, reached, options=options)
 
 
@@ -67,10 +67,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _runs(trials: Sequence[Trial], options: argparse.Namespace) -> Iterator[Row]:
     with jobs(options, row) as measured:
-        for number, (_, done) in enumerate(measured.each((trial,) for trial in trials), start=1):
-            shown = ", ".join(f"{name} {done[name]}" for name in SHOWN)
-            print(f"{number} of {len(trials)}: {shown}", flush=True)
-            yield done
+        for number, (_, outcome) in enumerate(measured.each((trial,) for trial in trials), start=1):
+            figures = ", ".join(f"{name} {outcome[name]}" for name in COLUMNS)
+            print(f"{number} of {len(trials)}: {figures}", flush=True)
+            yield outcome
 
 
 def _place(run: Row) -> tuple[int, int]:

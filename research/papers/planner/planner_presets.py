@@ -27,7 +27,7 @@ CASES = tuple(
 SAMPLES = 1000
 """The updates of both sources, of one placement each in the release."""
 
-SHOWN = ("case", "settings", "seed", "first_mean", "last_mean", "best", "failures", "seconds")
+COLUMNS = ("case", "settings", "seed", "first_mean", "last_mean", "best", "failures", "seconds")
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,9 @@ def main(arguments: list[str] | None = None) -> None:
     with jobs(options, row) as results:
         for _, result in results.each((trial,) for trial in trials):
             rows[_key(result)] = result
-            print(", ".join(f"{name} {result[name]}" for name in SHOWN), flush=True)
+            print(", ".join(f"{name} {result[name]}" for name in COLUMNS), flush=True)
             write(options.out, {"runs": _sorted(list(rows.values()))}, options=options)
-    show("runs", [{name: each[name] for name in SHOWN} for each in _sorted(list(rows.values()))])
+    show("runs", [{name: row[name] for name in COLUMNS} for row in _sorted(list(rows.values()))])
 
 
 def _trials(options: argparse.Namespace) -> list[Trial]:

@@ -78,12 +78,14 @@ def memory_constrained(problem: situate._core.problem.Problem, room: float, *, p
 class PlacedOrders:
     """List schedules of one placement."""
 
-    def order(self, turn: float, path: float, reserved: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.int32]:
+    def order(self, turn: float, path: float, reserved: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], patience: float = 0.0) -> NDArray[numpy.int32]:
         """
         Order (n,) in which ops start.
 
         turn, path: weights of an early turn, and of the seconds from an op to the end of the step.
         reserved: (d,) bytes that are left free where they can be.
+        patience: the longest wait for an op that other devices wait for and whose inputs are on their way,
+        as a share of the seconds of the op that could start instead.
         """
 
     @property

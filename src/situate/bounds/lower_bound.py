@@ -167,7 +167,7 @@ def _of_paths(problem: Problem, paths: Paths, load: Load) -> Iterator[Bound]:
 def _rounded(problem: Problem, seconds: float) -> float:
     """A bound minus the largest rounding error, so that it holds for exact sums.
 
-    It is rounded up if all times are whole numbers.
+    If all times are whole numbers, the bound is rounded up to one.
     """
     least = seconds * (1 - rounding(problem)) - SMALLEST_TIME * (problem.n + problem.d)
     return float(np.ceil(max(0.0, least))) if _whole_numbers(problem) else max(0.0, least)

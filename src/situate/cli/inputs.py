@@ -86,7 +86,7 @@ def read_problem(
         problem = _choose_recompute(model, first, problem_of)
     elif capture.cuts is not None and capture.cuts.is_auto:
         problem = _choose_cuts(model, first, problem_of)
-        capture = replace(capture, cuts=problem.graph.cuts)
+        capture = replace(capture, cuts=problem.graph.cuts, slices=problem.graph.slices)
     else:
         problem = problem_of(read_model(model, first, captures))
 
@@ -143,9 +143,12 @@ def _choose_cuts(
     for warning in problem.graph.warnings:
         note(f"warning: {warning}")
     cuts = problem.graph.cuts
+    if choice.slices:
+        note(f"slices: {problem.graph.slices}, because a step without would take longer")
     note(f"cuts: {cuts or 'none, because no cut would make the step shorter'}")
     if choice.least:
-        note(f"a step takes {time_text(choice.least, 's')} at least in any cut")
+        which = "any cut of these slices" if choice.slices else "any cut"
+        note(f"a step takes {time_text(choice.least, 's')} at least in {which}")
     return problem
 
 

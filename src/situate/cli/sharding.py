@@ -1,4 +1,4 @@
-"""Plans of sharding problems: one strategy for each op."""
+"""Plans of sharding problems: one strategy for each op, or stages of layers with their degrees."""
 
 from __future__ import annotations
 
@@ -12,16 +12,23 @@ from situate.cli.answer import write_and_print
 from situate.cli.option_groups import refuse_others
 from situate.cli.outputs import check_outputs
 from situate.cli.terminal import INFEASIBLE, note, working
+from situate.report.sharding.stages import stage_figures, stage_table
 from situate.report.sharding.strategies import sharding_figures, sharding_table
-from situate.sharding import ShardingPlan, ShardingProblem, read_sharding_problem, solve_sharding
+from situate.sharding import (
+    ShardingPlan,
+    ShardingProblem,
+    read_sharding_problem,
+    read_stage_problem,
+    solve_sharding,
+    solve_stages,
+)
 
 if TYPE_CHECKING:
     from situate.cli.search_options import OutputOptions, SearchBudget
 
-ALLOWED = ("model", "time_limit", "evaluations", "seed", "threads", "out", "as_json", "config")
-"""Options that sharding problems have."""
-
-REASON = "has no meaning for a sharding problem, whose costs are in its file: leave it out"
+STAGE_OPTIONS = ("model", "time_limit", "out", "as_json", "config")
+SHARDING_OPTIONS = (*STAGE_OPTIONS, "evaluations", "seed", "threads")
+"""Options that problems of stages and of strategies have."""
 
 SECONDS = 60.0
 """The default time limit."""
@@ -35,7 +42,8 @@ def plan_sharding(
     Raises:
         SituateError: an option of other models, or a file that cannot be read or written.
     """
-    refuse_others(context, ALLOWED, REASON)
+    reason = "has no meaning for a sharding problem, whose costs are in its file: leave it out"
+    refuse_others(context, SHARDING_OPTIONS, reason)
     check_outputs([path], [outputs.out])
     begin = time.monotonic()
     problem = read_sharding_problem(path)
@@ -61,3 +69,27 @@ def plan_sharding(
 def _file(problem: ShardingProblem, plan: ShardingPlan) -> dict[str, object]:
     figures = {key: value for key, value in asdict(plan).items() if key != "interrupted"}
     return {"format": "situate-sharding", "version": 1, "problem": problem.name} | figures
+
+
+def plan_stages(
+    context: typer.Context, path: str, budget: SearchBudget, outputs: OutputOptions
+) -> int:
+    """Choose the stages of the problem in a file, and print them or write them.
+
+    Raises:
+        SituateError: an option of other models, or a file that cannot be read or written.
+    """
+    reason = "has no meaning for a problem of stages, whose devices are in its file: leave it out"
+    refuse_others(context, STAGE_OPTIONS, reason)
+    check_outputs([path], [outputs.out])
+    problem = read_stage_problem(path)
+    with working(f"choosing stages of {problem.name}"):
+        plan = solve_stages(
+            problem, time_limit=SECONDS if budget.time_limit is None else budget.time_limit
+        )
+    if plan.interrupted:
+        note("interrupted: these are the best stages so far")
+    figures = stage_figures(problem, plan)
+    content = {"format": "situate-stages", "version": 1} | figures
+    write_and_print(outputs, content, figures, stage_table(problem, plan))
+    return 0 if plan.feasible else INFEASIBLE

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from situate.data.arrays import Bools
+from situate.data.arrays import Bools, Ints
 from situate.data.problem import Problem
 
 
-def weight_gradients(problem: Problem) -> Bools:
+def weight_gradients(problem: Problem, slices: Ints | None = None) -> Bools:
     """(n,) true for ops in the weight half W of a slice's backward pass.
 
     The result of such an op goes only to ops that run once a step, such as sums of gradients, or to
     no op at all. An op that produces inputs only for one of these ops, such as a transposed
     product, belongs to W too. An op that makes the gradients of both inputs and weights, as for a
     convolution, does not.
+
+    Args:
+        slices: (n,) of each op, -1 for ops that run once a step; None for those of the graph.
     """
-    sliced = np.array([op.slice is not None for op in problem.graph.ops])
+    if slices is None:
+        slices = np.array([-1 if op.slice is None else op.slice for op in problem.graph.ops])
+    sliced = slices >= 0
     backward = sliced & np.array([op.phase == "backward" for op in problem.graph.ops])
     inputs: list[set[int]] = [set() for _ in range(problem.n)]
     readers: list[set[int]] = [set() for _ in range(problem.n)]

@@ -1,7 +1,7 @@
 """The sizes of a language model that its tensors and its cache follow from.
 
-They are read from the metadata of a GGUF file. A `config.json` is first translated to the same
-keys, as llama.cpp's converter does.
+Their source is the metadata of a GGUF file. A `config.json` is first translated to the same keys,
+as llama.cpp's converter does.
 """
 
 from __future__ import annotations

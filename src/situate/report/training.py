@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from situate.language.training.fine_tuning import Change
+from situate.language.training.fine_tuning import Change, high_bytes
 from situate.language.training.gpus import Gpu
 from situate.language.training.machine import Machine
 from situate.language.training.pricing import Price
@@ -38,6 +38,7 @@ PART_NAMES = {
     "tensor": "tensor parallelism",
     "context": "context parallelism",
     "experts": "exchange of experts",
+    "head": "output and loss",
     "pipeline": "messages of the pipeline",
     "data": "gradients and weights",
     "update": "update",
@@ -208,7 +209,7 @@ def _shares_table(machine: Machine, shares: Sequence[Shares]) -> Table:
     counts = Counter(gpu.name for gpu in machine.gpus)
     gpus = " + ".join(name if count == 1 else f"{count} x {name}" for name, count in counts.items())
     title = f"shares of {printable(gpus, 80)}"
-    grid = table(title, "divided|shares|micro|recompute|step|against equal", [2, 4])
+    grid = table(title, "divided|shares|micro|recompute|step|against equal|memory", [2, 4])
     equal = {row.way: row.seconds for row in shares if row.equal}
     for row in shares:
         base = equal.get(row.way)
@@ -220,6 +221,7 @@ def _shares_table(machine: Machine, shares: Sequence[Shares]) -> Table:
             row.recompute,
             time_text(row.seconds),
             "equal" if row.equal else gain,
+            "fits" if row.sure else "may fit",
         )
     return grid
 
@@ -228,37 +230,44 @@ def tuning_table(
     model: Transformer, gpu: Gpu, roles: Mapping[str, float], changes: Sequence[Change]
 ) -> RenderableType:
     """Memory of a run on one GPU by role, and the changes with theirs."""
-    need = sum(roles.values())
-    verdict = "fits" if need <= gpu.memory else "does not fit"
+    need, high = sum(roles.values()), high_bytes(roles)
+    verdict = _fit_word(need, high, gpu.memory, ("fits", "may fit", "does not fit"))
     title = f"{printable(model.name, 60)} on {printable(gpu.name, 40)}: {verdict}"
-    grid = table(f"{size_text(need)} of {size_text(gpu.memory)}", "role|GiB", [1])
+    sizes = f"{size_text(need)} of {size_text(gpu.memory)}, 99 of 100 runs below {size_text(high)}"
+    grid = table("", "role|GiB", [1])
     for role, size in roles.items():
         if size >= MIN_BYTES:
             grid.add_row(role, f"{size / 2**30:,.2f}")
-    other = table("with a change", "change|memory|fits", [1])
+    other = table("with a change", "change|memory|99 % below|fits", [1, 2])
     for change in changes:
-        other.add_row(
-            change.name, size_text(change.bytes), "yes" if change.bytes <= gpu.memory else "no"
-        )
-    return Group(Text(title, "bold"), grid, Text(), other)
+        fits = _fit_word(change.bytes, change.high, gpu.memory, ("yes", "maybe", "no"))
+        other.add_row(change.name, size_text(change.bytes), size_text(change.high), fits)
+    return Group(Text(title, "bold"), Text(sizes), grid, Text(), other)
+
+
+def _fit_word(need: float, high: float, memory: float, words: tuple[str, str, str]) -> str:
+    """The first word if 99 of 100 runs fit, the second if the prediction does, else the third."""
+    sure, likely, no = words
+    return sure if high <= memory else likely if need <= memory else no
 
 
 def tuning_figures(
     gpu: Gpu, roles: Mapping[str, float], changes: Sequence[Change]
 ) -> dict[str, Any]:
     """The same figures as plain values, in bytes."""
-    need = sum(roles.values())
-    rows = [
-        {"change": change.name, "bytes": change.bytes, "fits": change.bytes <= gpu.memory}
-        for change in changes
-    ]
+
+    def figures(need: float, high: float) -> dict[str, Any]:
+        fits = {"fits": high <= gpu.memory, "may_fit": need <= gpu.memory}
+        return {"bytes": need, "high": high, **fits}
+
     return {
         "gpu": gpu.name,
         "capacity": gpu.memory,
         "memory": dict(roles),
-        "bytes": need,
-        "fits": need <= gpu.memory,
-        "changes": rows,
+        **figures(sum(roles.values()), high_bytes(roles)),
+        "changes": [
+            {"change": change.name, **figures(change.bytes, change.high)} for change in changes
+        ],
     }
 
 

@@ -33,6 +33,7 @@ from situate.torch_capture.recompute import recomputed
 from situate.torch_capture.refusals.errors import explained, quiet
 from situate.torch_capture.slices import sliced
 from situate.torch_capture.slices.cut import batch_of
+from situate.torch_capture.slices.labels import is_label_note
 from situate.torch_capture.slices.traces import Traces
 from situate.torch_capture.tracing import Trace, copied, joint
 from situate.torch_capture.updates.recipes import under_recipe
@@ -293,6 +294,20 @@ class TracedStep:
     training: bool = True
     retrace: Callable[[Callable[[Build], Build]], TracedStep] | None = None
     """Traces the step of a model that a function of `build` changes."""
+    reslice: Callable[[Slices], TracedStep] | None = None
+    """Traces the step with its batch in slices; None if it has slices, or does not train."""
+
+    def sliced(self, shares: tuple[int, ...]) -> TracedStep | None:
+        """The step with its batch in slices of these shares; None if it has no such slices, or if
+        they change the numbers of the step, as of a batch norm. Labels that a mean leaves out are
+        a matter of the batch, of which the step warns."""
+        if self.reslice is None:
+            return None
+        try:
+            step = self.reslice(Slices(shares))
+        except SituateError:
+            return None
+        return step if all(map(is_label_note, step.trace.notes)) else None
 
     def shorter(self, blocks: int) -> TracedStep | None:
         """The step of the model with fewer of its repeated blocks; None where it has no more than
@@ -375,4 +390,8 @@ def trace_step(
     def retrace(change: Callable[[Build], Build]) -> TracedStep:
         return trace_step(change(build), optimizer, name, slices, packages, training)
 
-    return TracedStep(traced, name, optimizer, training, retrace)
+    def reslice(own: Slices) -> TracedStep:
+        return trace_step(build, optimizer, name, own, packages)
+
+    is_whole = training and slices is None
+    return TracedStep(traced, name, optimizer, training, retrace, reslice if is_whole else None)

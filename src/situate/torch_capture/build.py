@@ -282,8 +282,8 @@ CRITERION_LINE = "_situate_line"
 
 @contextlib.contextmanager
 def criteria_located() -> Iterator[None]:
-    """A block in which loss modules of PyTorch keep the user's line that made them. They are called
-    by situate, so that their ops have no line of the user's."""
+    """A block in which loss modules of PyTorch keep the user's line that made them. situate
+    calls them, so their ops would have no line of the user's."""
     # All loss modules of PyTorch derive from `_Loss`, whose constructor runs while the user's line
     # is on the stack.
     from torch.nn.modules.loss import _Loss

@@ -85,8 +85,8 @@ class Trace:
         required: the inputs whose values the step depends on.
         slices: of the batch; None if the step takes it whole.
         notes: warnings about the slices, one line each.
-        copies: by name of a further copy of a parameter, the parameter. Both are updated with the
-            same gradients.
+        copies: by name of a further copy of a parameter, the parameter. The same gradients
+            update both.
         recompute: paths of the modules that run their forward pass again before their backward.
         cuts: of the ops; None if all of them are whole.
         parts: by name of a part of a parameter, its place there.

@@ -79,7 +79,7 @@ def _parts(problem: Problem, schedule: Schedule) -> list[str]:
     _check_outermost(network.path)
     plan = degrees(problem, schedule, "torchtitan", "context", "expert", "pipeline")
     mesh = plan.teams
-    count = 1 if mesh.counts else len(mesh.devices)
+    count = mesh.copies
     degree = {
         "tensor": plan.tensor,
         "context": plan.context,
@@ -104,7 +104,7 @@ def _parts(problem: Problem, schedule: Schedule) -> list[str]:
         lines.append('pipeline_parallel_schedule = "1F1B"')
         lines.append(f"pipeline_parallel_microbatch_size = {mesh.samples}")
     if mesh.slices:
-        local = mesh.batch if mesh.counts else mesh.samples
+        local = mesh.slices * mesh.samples if mesh.counts else mesh.samples
         lines += ["", "[training]", f"local_batch_size = {local}"]
         lines.append(f"global_batch_size = {mesh.batch}")
     return lines

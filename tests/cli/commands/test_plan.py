@@ -357,6 +357,47 @@ def test_planning_chooses_cuts(situate) -> None:
     assert "cuts: " in run.err
 
 
+TWO_NODES = """
+name = "two"
+
+[[devices]]
+name = "node0-cpu"
+count = 2
+kind = "cpu"
+flops.float32 = 1e10
+bandwidth = 1e12
+launch = 1e-6
+
+[[devices]]
+name = "node1-cpu"
+count = 2
+kind = "cpu"
+flops.float32 = 1e10
+bandwidth = 1e12
+launch = 1e-6
+
+[[links]]
+from = "*"
+to = "*"
+bandwidth = 1e8
+latency = 2e-6
+"""
+
+
+def test_planning_chooses_slices_beside_cuts_and_the_plan_runs(situate) -> None:
+    Path("two.toml").write_text(TWO_NODES)
+    samples = "tests.torch_capture.cuts.networks:samples"
+    options = (samples, "--cluster", "two.toml", "--cuts", "auto", "--out", "p.json", *QUICK)
+    run = situate("plan", *options)
+    assert run.status == 0
+    assert "slices: 4, because a step without would take longer" in run.err
+    assert "in any cut of these slices" in run.err
+    assert json.loads(Path("p.json").read_text())["slices"]["shares"] == [1, 1, 1, 1]
+    verified = situate("verify", samples, "p.json", "--cluster", "two.toml")
+    assert verified.status == 0
+    assert "to the last bit" in verified.out
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -11,9 +11,11 @@ from situate.language.training.fine_tuning import (
     TuningRun,
     adapter_weights,
     changes,
+    high_bytes,
     total,
     tuning_memory,
 )
+from situate.language.training.memory import MARGIN
 from tests.language.training.runs import GPT, LLAMA_8B
 
 BILLION = 1e9
@@ -58,6 +60,18 @@ def test_every_change_saves_memory(change):
     assert total(LLAMA_8B, replace(run, **change)) < total(LLAMA_8B, run)
 
 
+def test_99_of_100_runs_stay_below_the_margin():
+    roles = tuning_memory(LLAMA_8B, TuningRun(rank=16))
+    context = roles["context"]
+    assert high_bytes(roles) == pytest.approx(MARGIN * (sum(roles.values()) - context) + context)
+    assert all(row.high > row.bytes for row in changes(LLAMA_8B, TuningRun()))
+
+
+def test_combinations_that_are_there_are_proposed_once():
+    rows = changes(LLAMA_8B, TuningRun(rank=16))
+    assert len({row.run for row in rows}) == len(rows)
+
+
 def test_changes_end_with_the_smallest():
     run = TuningRun(batch=4)
     rows = changes(LLAMA_8B, run)
@@ -75,6 +89,8 @@ def test_a_change_that_is_there_is_not_proposed():
 @pytest.mark.parametrize(
     ("run", "message"),
     [
+        (TuningRun(batch=10**8), "--batch: must be at most 65,536, got 100,000,000"),
+        (TuningRun(rank=10**6), "--lora: must be at most 65,536"),
         (TuningRun(weights="4-bit"), "give --lora"),
         (TuningRun(weights="3-bit", rank=8), "--weights '3-bit'"),
         (TuningRun(optimizer="adamx"), "unknown optimizer"),

@@ -50,6 +50,15 @@ def test_flash_attention_is_faster_than_scores():
     assert flash[1] == 2.5 * flash[0]
 
 
+def test_scores_go_through_memory_more_often_backwards():
+    none, all_scores = (
+        attention_seconds(A100, np.array([0.0]), 256, "scores", np.array([scores]))
+        for scores in (0.0, 2039e9 * 0.8)
+    )
+    assert (none[0][0], none[1][0]) == (0, 0)
+    assert (all_scores[0][0], all_scores[1][0]) == pytest.approx((6.5, 9.5))
+
+
 def test_the_old_kernel_is_half_as_fast_on_hopper_alone():
     pairs = np.array([1e9])
     for gpu, times in ((A100, 1), (H100, 2)):

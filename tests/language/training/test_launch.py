@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -24,7 +25,10 @@ def test_megatron_has_all_degrees():
         "--num-layers-per-virtual-pipeline-stage 4",
         "--sequence-parallel",
         "--micro-batch-size 1 --global-batch-size 64",
-        "--use-distributed-optimizer",
+        "--use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather",
+        "--swiglu --normalization RMSNorm --disable-bias-linear",
+        "--position-embedding-type rope",
+        "--vocab-size 128256",
         "--recompute-granularity selective",
         "--group-query-attention --num-query-groups 8",
     ):
@@ -42,6 +46,36 @@ def test_megatron_has_experts():
     assert "--expert-model-parallel-size 8 --expert-tensor-parallel-size 1" in line
     assert "--context-parallel-size 2" in line
     assert "--num-experts 8 --moe-router-topk 2" in line
+
+
+def test_megatron_has_shared_experts_and_dense_layers():
+    mixture = replace(MIXTRAL.experts, shared_width=2048, dense_layers=3)
+    line = lines("ep=8", replace(MIXTRAL, experts=mixture), 8)["Megatron-LM"]
+    assert "--moe-shared-expert-intermediate-size 2048" in line
+    assert "--moe-layer-freq '([0]*3+[1]*29)'" in line
+
+
+@pytest.mark.parametrize(
+    ("text", "flags"),
+    [
+        ("tp=8,optimizer=sgd", "--optimizer sgd --sgd-momentum 0"),
+        ("tp=8,optimizer=muon", "--optimizer dist_muon"),
+        ("tp=8,optimizer=muon,zero=0", "--optimizer muon"),
+        ("dp=16,optimizer=adamw-bf16", "--exp-avg-dtype bf16"),
+        ("dp=16,optimizer=adamw-bf16,zero=0", "cannot: Megatron-LM has moments in bfloat16"),
+        ("tp=8,optimizer=adafactor", "cannot: Megatron-LM has no optimizer adafactor"),
+    ],
+)
+def test_megatron_has_the_optimizer(text, flags):
+    assert flags in lines(text)["Megatron-LM"]
+
+
+def test_muon_replaces_the_distributed_optimizer():
+    assert "use-distributed-optimizer" not in lines("tp=8,optimizer=muon")["Megatron-LM"]
+
+
+def test_megatron_has_further_predictions():
+    assert "--mtp-num-layers 1" in lines("tp=8,mtp=1")["Megatron-LM"]
 
 
 def test_torchtitan_has_schedules_of_pipelines():
@@ -84,6 +118,11 @@ def test_deepspeed_has_its_configuration():
     assert content["zero_optimization"]["offload_optimizer"]["device"] == "cpu"
 
 
+def test_deepspeed_leaves_recomputation_to_the_script():
+    line = lines("recipe=deepspeed,recompute=full")["DeepSpeed"]
+    assert "train.py with gradient checkpointing, ds.json" in line
+
+
 def test_accelerate_has_fsdp2_or_ddp():
     assert "--fsdp_version 2" in lines("recipe=fsdp2,tp=2,dp=8")["accelerate"]
     assert "--multi_gpu" in lines("recipe=amp")["accelerate"]
@@ -101,6 +140,9 @@ def test_accelerate_has_fsdp2_or_ddp():
         ("recipe=fsdp2,zero=1", "torchtitan", "torchtitan has no zero=1 or 2"),
         ("recipe=fsdp2,zero=2", "accelerate", "FSDP2"),
         ("recipe=deepspeed,zero=3,tp=2", "DeepSpeed", "excludes zero=3"),
+        ("recipe=fsdp2,recompute=selective", "accelerate", "take recompute=full or none"),
+        ("recipe=deepspeed,recompute=selective", "DeepSpeed", "take recompute=full or none"),
+        ("recipe=fsdp2,optimizer=muon", "torchtitan", "no optimizer muon: take adamw"),
         ("pp=4,schedule=zero-bubble", "Megatron-LM", "no zero-bubble schedule"),
         ("pp=4,schedule=zero-bubble,recipe=deepspeed,zero=1", "DeepSpeed", "no zero-bubble"),
         ("pp=4,schedule=zero-bubble,recipe=fsdp2", "torchtitan", "take several chunks: vp=2"),

@@ -64,6 +64,7 @@ def test_a_request_leaves_the_degrees_to_the_search():
         ("shard=2,zero=0", "shard needs zero"),
         ("shard=3", "shard 3 does not divide dp 8"),
         ("ep=2", "ep needs experts"),
+        ("mtp=1,recipe=fsdp2", "mtp needs recipe=megatron"),
         ("vp=2", "vp needs pp"),
         ("pp=8,vp=5", "is more than 32 layers"),
         ("pp=2,vp=3,batch=32", "does not divide 32 layers"),

@@ -11,13 +11,12 @@ from situate.language.training.layout import LayoutTable, Run
 from situate.language.training.memory import (
     StageMemory,
     first_rank,
-    in_flight,
     last_rank,
-    layer_bytes,
     peak_memory,
     stage_memory,
     stage_weights,
 )
+from situate.language.training.recipes import find_recipe
 from situate.language.training.software import SOFTWARE
 from situate.language.training.transformer import Sizes, Transformer, transformer_of_sizes
 from tests.language.training.runs import GPT, LLAMA_8B, MIXTRAL, run_of, table_of
@@ -82,58 +81,7 @@ def test_only_the_ends_of_a_pipeline_have_the_embedding():
     assert logits[:3].max() == 0 < logits[3]
 
 
-# Activations: Korthikanti et al., equations 1, 2 and 4, without the core of attention.
-def test_a_layer_stores_34_bytes_for_each_element():
-    stored = layer_bytes(GPT, table_of({}), DROPOUT)
-    assert stored[0] == 34 * GPT.hidden
-
-
-def test_tensor_parallelism_leaves_10_bytes_whole_and_sequence_parallelism_none():
-    plain, divided = (
-        layer_bytes(GPT, table_of({"tp": 4, "sp": sp}), DROPOUT)[0] for sp in (False, True)
-    )
-    assert plain == (10 + 24 / 4) * GPT.hidden
-    assert divided == 34 / 4 * GPT.hidden
-
-
-def test_scores_take_five_bytes_each():
-    run = run_of(sequence=1024)
-    scores = replace(DROPOUT, attention="scores")
-    run = replace(run, recipe=replace(run.recipe, software=scores))
-    memory = last_stage(GPT, run, table_of({"micro": 4}))
-    each = 34 * GPT.hidden + 5 * GPT.heads * 1024
-    assert memory.roles["activations"][0] == 4096 * (12 * each + 2 * GPT.hidden)
-
-
-def test_recompute_stores_the_inputs_of_layers_alone():
-    kinds = ({"recompute": kind} for kind in ("none", "selective", "full"))
-    memory = last_stage(LLAMA_8B, run_of("fsdp2"), table_of(*kinds))
-    none, selective, full = memory.roles["activations"]
-    # The embedding's result, and the inputs of 32 layers.
-    assert full == 33 * 4096 * 2 * 4096
-    assert full < selective < none
-    # The layer that is computed again has its activations beside them, if logits are smaller.
-    tiny = replace(LLAMA_8B, vocabulary=8)
-    last = last_stage(tiny, run_of("fsdp2"), table_of({"recompute": "full"}))
-    assert last.roles["recomputed"][0] > 0
-    assert last.roles["logits"][0] == 0
-
-
-def test_pipelines_hold_micro_batches_of_later_stages():
-    table = table_of({"pp": 4, "count": 8}, {"pp": 4, "count": 2}, {"pp": 4, "vp": 3, "count": 8})
-    # The last row: 2 x 3 + 2 x 4 + 1 chunks of a layer on the first stage, 9 on the last.
-    assert in_flight(GPT, table, first_rank(table)).tolist() == [12, 6, 15]
-    assert in_flight(GPT, table, last_rank(table)).tolist() == [3, 3, 9]
-
-
-def test_stages_without_bubbles_hold_equally_many_micro_batches():
-    late = {"pp": 4, "zero_bubble": True}
-    table = table_of({**late, "count": 8}, {**late, "count": 2}, {**late, "vp": 3, "count": 8})
-    # The last row: 2 x 4 + 4 chunks of a layer.
-    for rank in (first_rank(table), last_rank(table)):
-        assert in_flight(GPT, table, rank).tolist() == [12, 6, 12]
-
-
+# Logits.
 def test_the_last_stage_holds_gradients_of_logits_for_its_late_gradients():
     tables = [table_of({"pp": 4, "count": 8, "zero_bubble": late}) for late in (False, True)]
     plain, late = (
@@ -141,12 +89,6 @@ def test_the_last_stage_holds_gradients_of_logits_for_its_late_gradients():
         for table in tables
     )
     assert late - plain == pytest.approx(3 * 2 * 4096 * GPT.vocabulary)
-
-
-def test_interleaved_stages_hold_larger_groups_of_micro_batches_if_pp_divides_no_step():
-    table = table_of({"pp": 4, "vp": 3, "count": 5}, {"pp": 4, "vp": 3, "count": 10})
-    # 2 x 5 + 1 chunks on the last stage.
-    assert in_flight(GPT, table, last_rank(table)).tolist() == [11, 11]
 
 
 # Golden values of Megatron-LM: gpt3_mcore_te_tp1_pp4_vp1_dist_optimizer_overlap_grad_reduce and
@@ -163,6 +105,65 @@ def test_memory_is_that_of_a_published_run(vp, zero, gib):
     layout = {"dp": 2, "pp": 4, "vp": vp, "micro": 4, "count": 4, "zero": zero}
     memory = last_stage(model, run, table_of(layout))
     assert memory.allocated[0] / 2**30 == pytest.approx(gib, rel=0.02)
+
+
+# What programs keep beside activations.
+def test_the_head_reads_the_stream_and_its_gradient():
+    one, divided = (
+        float(last_stage(model, run_of(), table_of({"tp": 4, "sp": True})).roles["logits"][0])
+        for model in (GPT, replace(GPT, vocabulary=0))
+    )
+    assert one > divided == 4096 * 2 * GPT.hidden * (2 / 4 + 2)
+
+
+def test_pipelines_that_join_outputs_keep_the_logits_of_all_micro_batches():
+    run = run_of("fsdp2")
+    software = replace(run.recipe.software, keeps_outputs=True)
+    keeping = replace(run, recipe=replace(run.recipe, software=software))
+    table = table_of({"pp": 2, "count": 4}, {"pp": 2, "count": 64})
+    few, many = last_stage(GPT, keeping, table).roles["logits"]
+    plain = last_stage(GPT, run, table).roles["logits"]
+    outputs = 2 * 4096 * GPT.vocabulary
+    assert few - plain[0] == 4 * outputs
+    assert many == 2 * 64 * outputs
+
+
+def test_predictors_are_layers_of_the_last_stage_with_logits_of_their_own():
+    table = table_of({"pp": 2, "count": 2}, {"pp": 2, "count": 2, "mtp": 1})
+    last, first = (
+        stage_memory(LLAMA_8B, run_of(), table, rank) for rank in (table.pp - 1, 0 * table.pp)
+    )
+    (weights, more), hidden = last.roles["weights"], LLAMA_8B.hidden
+    layer = LLAMA_8B.layer_weights / LLAMA_8B.layers
+    added = layer + 2 * hidden**2 + 3 * hidden + LLAMA_8B.embedding_weights
+    assert more - weights == pytest.approx(2 * added)
+    logits = last.roles["logits"]
+    assert logits[1] - logits[0] == 4 * 4096 * LLAMA_8B.vocabulary
+    assert np.ptp(first.allocated) == 0
+
+
+def test_tensor_parallelism_leaves_compressing_matrices_whole():
+    latent = replace(LLAMA_8B, latent=512)
+    plain, divided = (
+        float(stage_weights(model, table_of({"tp": 8}), np.zeros(1, int))[0][0])
+        for model in (LLAMA_8B, latent)
+    )
+    assert divided - plain == 32 * 512 * 4096 * (1 - 1 / 8)
+
+
+# Muon: Adam updates the embedding and the output, and no replica divides a tensor.
+def test_muon_has_two_moments_at_the_ends():
+    run = Run(run_of().layout, 4096, find_recipe("megatron", None, "muon"))
+    moments = float(peak_memory(LLAMA_8B, run, table_of({})).roles["moments"][0])
+    ends = 2 * LLAMA_8B.embedding_weights
+    assert moments == 4 * LLAMA_8B.parameters + 4 * ends
+
+
+def test_a_replica_has_the_states_of_muons_whole_embedding():
+    run = Run(run_of().layout, 4096, find_recipe("megatron", None, "muon"))
+    roles = peak_memory(GPT, run, table_of({"dp": 64, "zero": 1})).roles
+    assert roles["masters"][0] == 4 * GPT.embedding_weights
+    assert roles["moments"][0] == 8 * GPT.embedding_weights
 
 
 def test_reserved_bytes_include_holes_and_buffers():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -33,13 +34,33 @@ def test_all_parts_are_finite_and_not_negative():
 
 def test_recompute_repeats_the_forward_pass():
     none, full = (parts(dp=8, recompute=kind) for kind in ("none", "full"))
-    assert 1.2 < full["matrices"] / none["matrices"] < 4 / 3
+    assert full["matrices"] / none["matrices"] == pytest.approx(4 / 3)
+    assert full["head"] == none["head"]
     assert full["attention"] / none["attention"] == pytest.approx(4.5 / 3.5)
 
 
 def test_a_pipeline_adds_its_bubble():
     one, two = (parts(pp=4, count=count) for count in (1, 9))
     assert two["matrices"] / one["matrices"] == pytest.approx(12 / 4)
+
+
+def test_stages_wait_for_the_head_while_micro_batches_follow_one_another():
+    one, two = (parts(pp=4, count=count) for count in (1, 9))
+    assert two["head"] == pytest.approx(9 * one["head"])
+
+
+def test_a_predictor_takes_a_layer_and_a_head():
+    plain, further = (parts(pp=4, count=4, mtp=mtp) for mtp in (0, 1))
+    layer = (plain["matrices"] + plain["attention"] + plain["memory"]) / (7 * 8)
+    assert further["head"] - 2 * plain["head"] == pytest.approx(4 * layer, rel=0.15)
+    assert further["matrices"] == plain["matrices"]
+
+
+def test_one_backward_pass_hides_gradients_and_a_chunk_those_of_other_chunks():
+    few, many = (parts(gpus=64, dp=64, zero=1, count=count) for count in (1, 8))
+    assert few["data"] == pytest.approx(many["data"])
+    plain, chunks = (parts(gpus=512, dp=16, tp=8, pp=4, vp=v, zero=1, count=4) for v in (1, 8))
+    assert 0 < chunks["data"] < plain["data"]
 
 
 def test_interleaving_shortens_the_bubble():
@@ -84,7 +105,7 @@ def test_zero_3_gathers_for_each_micro_batch():
 
 def test_hybrid_sharding_gathers_inside_nodes():
     whole, hybrid = (
-        parts(GPT, "fsdp2", gpus=16, dp=16, zero=3, shard=shard, count=8) for shard in (0, 8)
+        parts(GPT, "fsdp2", gpus=64, dp=64, zero=3, shard=shard, count=8) for shard in (0, 8)
     )
     assert hybrid["data"] < whole["data"]
 
@@ -103,6 +124,19 @@ def test_the_host_counts_if_the_gpu_waits_for_it():
 
 
 # torchtitan, 8 H100 of 500 W: 6,667 tokens/s for each GPU (benchmarks/llama3_h100_202412).
+def test_the_host_launches_collectives_and_what_has_no_kernel():
+    software = replace(run_of().recipe.software, attention="scores", softmax_launch=1e-3)
+    run = replace(run_of(), recipe=replace(run_of().recipe, software=software))
+    table = table_of({"tp": 4}, {"tp": 8}, {"tp": 32}, {})
+    launches = raw_seconds(GPT, run, h100(32), table)["launches"] / GPT.layers
+    # Eight heads: two matrices on four devices, one on eight, and four times as many on one.
+    assert launches[0] == launches[1]
+    plain = run_of().recipe.software
+    layer = 3 * plain.layer_launch
+    assert launches[3] == pytest.approx(layer)
+    assert launches[0] == pytest.approx(layer + 4 * plain.collective_launch + 3e-3)
+
+
 def test_a_published_run_is_within_its_error():
     machine = find_machine("8xH100-96GB")
     run = parse_layout("micro=2,seq=8192,recipe=fsdp2,recompute=selective", LLAMA_8B, 8)

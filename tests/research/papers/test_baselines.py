@@ -29,34 +29,34 @@ class Counter:
         return np.full(len(devices), np.inf) if self.failing else seconds
 
 
-def found(machine: Counter, seed: int = 0) -> float:
+def best_time(machine: Counter, seed: int = 0) -> float:
     return baselines.uniform(ALLOWED, machine, SAMPLES, np.random.default_rng(seed))
 
 
 def test_uniform_draws_measure_as_many_placements_as_they_are_given():
     machine = Counter()
-    found(machine)
+    best_time(machine)
     assert sum(map(len, machine.batches)) == SAMPLES
 
 
 def test_no_group_is_where_it_may_not_run_and_everywhere_it_may():
     machine = Counter()
-    found(machine)
+    best_time(machine)
     devices = np.concatenate(machine.batches)
-    seen = np.zeros(ALLOWED.shape, bool)
-    seen[np.arange(len(WANTED)), devices] = True
-    np.testing.assert_array_equal(seen, ALLOWED)
+    visited = np.zeros(ALLOWED.shape, bool)
+    visited[np.arange(len(WANTED)), devices] = True
+    np.testing.assert_array_equal(visited, ALLOWED)
 
 
 def test_they_find_the_least_that_they_measured_and_the_same_for_the_same_seed():
     machine, again = Counter(), Counter()
-    assert found(machine) == found(again)
+    assert best_time(machine) == best_time(again)
     devices = np.concatenate(machine.batches)
-    assert found(machine) == 1 + (devices != WANTED).sum(axis=1).min()
+    assert best_time(machine) == 1 + (devices != WANTED).sum(axis=1).min()
 
 
 def test_where_nothing_fits_the_seconds_are_infinite():
-    assert found(Counter(failing=True)) == np.inf
+    assert best_time(Counter(failing=True)) == np.inf
 
 
 @pytest.mark.parametrize("method", baselines.METHODS)

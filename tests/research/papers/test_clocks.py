@@ -16,7 +16,7 @@ SAMPLES = np.array([3600.0, 1800.0, np.inf, 900.0, 7200.0])
 CLOCK = VirtualClock(2)
 
 
-def told(size: int) -> list[Measurements]:
+def batches(size: int) -> list[Measurements]:
     """The samples in batches of so many."""
     return [
         Measurements(part, np.where(np.isfinite(part), 0, 1).astype(np.uint8))
@@ -25,22 +25,22 @@ def told(size: int) -> list[Measurements]:
 
 
 def test_batches_smaller_than_the_workers_are_put_together_with_their_failures():
-    result = at_once(told(1), 2)
-    assert [len(each) for each in result] == [2, 2, 1]
+    result = at_once(batches(1), 2)
+    assert [len(update) for update in result] == [2, 2, 1]
     assert result[1].ok.tolist() == [False, True]
 
 
 def test_a_learners_own_batches_are_left_as_they_are():
-    assert [len(each) for each in at_once(told(3), 2)] == [3, 2]
+    assert [len(update) for update in at_once(batches(3), 2)] == [3, 2]
 
 
 def test_a_sample_is_known_when_all_of_its_batch_is():
-    assert ends(told(2), CLOCK) == pytest.approx(STEPS * np.array([1, 1, 1.25, 1.25, 3.25]))
-    assert until_best(SAMPLES, told(2), CLOCK) == pytest.approx(STEPS * 1.25)
+    assert ends(batches(2), CLOCK) == pytest.approx(STEPS * np.array([1, 1, 1.25, 1.25, 3.25]))
+    assert until_best(SAMPLES, batches(2), CLOCK) == pytest.approx(STEPS * 1.25)
 
 
 def test_workers_wait_for_one_another_at_the_end_of_a_batch_alone():
-    assert ends(told(5), CLOCK)[0] == pytest.approx(STEPS * 2.75)
+    assert ends(batches(5), CLOCK)[0] == pytest.approx(STEPS * 2.75)
 
 
 def test_the_set_up_is_what_the_slides_minutes_leave():
@@ -96,5 +96,5 @@ def test_a_method_is_more_efficient_if_it_is_near_the_best_after_fewer_samples()
     ]
     result = {claim.sentence: claim for claim in long_claims(runs)}
     efficient = result["better sample efficiency than the policy gradient method"]
-    assert efficient.found == "120 samples, ColocRL 180"
+    assert efficient.finding == "120 samples, ColocRL 180"
     assert efficient.verdict == "yes"

@@ -39,7 +39,9 @@ def test_the_page_is_what_the_results_say():
 
 def test_the_experiments_pictures_are_small():
     names = ("post_", "spotlight_", "load_", "copies_", "placements_")
-    pictures = [each for name in names for each in page.PAGE.parent.glob(f"images/{name}*.svg")]
+    pictures = [
+        picture for name in names for picture in page.PAGE.parent.glob(f"images/{name}*.svg")
+    ]
     assert [picture.name for picture in pictures if picture.stat().st_size > 200_000] == []
 
 
@@ -68,8 +70,8 @@ def test_a_file_that_grew_over_several_invocations_names_the_settings_and_cases_
 
 def test_the_timelines_show_the_best_runs_of_the_table():
     table = Results.read(RESULTS / "post_table.json")
-    shown = read_record(RESULTS / "post_timeline.json")["tables"]["placements"]
-    learnt = {row["case"]: row["seconds"] for row in shown if row["placement"] == "post"}
+    placements = read_record(RESULTS / "post_timeline.json")["tables"]["placements"]
+    learnt = {row["case"]: row["seconds"] for row in placements if row["placement"] == "post"}
     spreads = {case: table.spread(case, "post", "tuned") for case in learnt}
     best = {case: result.low for case, result in spreads.items() if result is not None}
     assert learnt == pytest.approx(best, rel=1e-9)
@@ -107,7 +109,7 @@ def results(**best: float) -> Results:
 def claimed(**best: float) -> dict[str, str]:
     """The verdict on each claim of Post's that these means bear on, by the condition that confirms
     it."""
-    return {each.confirmed: each.verdict for each in post_claims.claims(results(**best))}
+    return {item.confirmed: item.verdict for item in post_claims.claims(results(**best))}
 
 
 GOOD = {"policy_gradient": 2.2, "ppo": 2.1, "cross_entropy": 1.8, "post": 1.4}
@@ -137,16 +139,16 @@ def test_a_range_that_the_paper_prints_is_tested_at_both_ends(post, met):
 
 def test_what_compares_unlike_runs_or_holds_by_construction_is_not_counted():
     result = post_claims.claims(results(**GOOD))
-    apart = [each.verdict for each in result if each.verdict not in ("yes", "no")]
+    apart = [item.verdict for item in result if item.verdict not in ("yes", "no")]
     assert {"by construction", "unlike"} == set(apart)
     assert claim.counted(result).endswith(f" of {len(result) - len(apart)}")
 
 
 @pytest.mark.parametrize("verdict", ["by construction", "unlike"])
 def test_only_what_counts_is_a_target_of_the_record(verdict):
-    made = [claim.Claim("a", "b", "c", verdict), claim.Claim("d", "e", "f", "yes")]
-    assert [target.what for target in claim.targets(made)] == ["d: e"]
-    assert claim.counted(made) == "1 of 1"
+    statements = [claim.Claim("a", "b", "c", verdict), claim.Claim("d", "e", "f", "yes")]
+    assert [target.what for target in claim.targets(statements)] == ["d: e"]
+    assert claim.counted(statements) == "1 of 1"
 
 
 @pytest.mark.parametrize("names", [names for _, names, _ in page.SECTIONS if names])
@@ -155,9 +157,9 @@ def test_a_section_that_is_not_measured_names_a_command_that_exists(names, tmp_p
     command, *words = page.COMMANDS.get(names[0], names[0]).split()
     assert f"Not measured yet: `python -m research.papers.{' '.join((command, *words))}`" in text
     module = import_module(f"research.papers.{command}")
-    with pytest.raises(SystemExit) as said:
+    with pytest.raises(SystemExit) as ending:
         module.main([*words, "--help"])
-    assert said.value.code == 0
+    assert ending.value.code == 0
 
 
 def test_before_all_rows_have_been_run_no_targets_are_recorded():
@@ -166,7 +168,7 @@ def test_before_all_rows_have_been_run_no_targets_are_recorded():
 
 def test_a_range_is_to_hold_on_every_row():
     result = claim.between("s", "c", {"a": 0.3, "b": 0.5}, 0.3, 0.4)
-    assert (result.found, result.verdict) == ("30.0 % to 50.0 %; within on 1 of 2 rows", "no")
+    assert (result.finding, result.verdict) == ("30.0 % to 50.0 %; within on 1 of 2 rows", "no")
 
 
 def test_the_planners_reduction_is_that_of_the_paper():
@@ -215,26 +217,26 @@ def test_a_method_is_surely_ahead_where_it_is_of_each_other():
     assert seeds_of.sure(near, cases, "post", ("ppo", "cross")).startswith("0 of 1 rows")
 
 
-@pytest.mark.parametrize(("cross", "found"), [(0.0, "1 of 1 rows"), (0.5, "0 of 1 rows")])
-def test_a_method_is_surely_behind_where_one_of_the_others_is_ahead_of_it(cross, found):
+@pytest.mark.parametrize(("cross", "finding"), [(0.0, "1 of 1 rows"), (0.5, "0 of 1 rows")])
+def test_a_method_is_surely_behind_where_one_of_the_others_is_ahead_of_it(cross, finding):
     seconds = [1.5, 1.6, 1.7, 1.8, 1.9]
     runs = seeds(post=seconds, ppo=seconds, cross=[s - 0.5 + cross for s in seconds])
     cases = {"ResNet-101, 8": "resnet101/8"}
-    assert seeds_of.behind(runs, cases, "post", ("ppo", "cross")).startswith(found)
+    assert seeds_of.behind(runs, cases, "post", ("ppo", "cross")).startswith(finding)
 
 
 def test_the_page_says_what_part_of_what_is_possible_each_of_the_methods_takes():
     rows = [row for row in published.POST if row.network == "resnet101"]
     result = seeds(policy_gradient=[1.9], ppo=[1.8], cross_entropy=[1.7], post=[1.5])
-    assert page_post.taken(result, rows) == "10.0 % to 50.0 %"
-    assert page_post.taken(result, rows, ("post",)) == "50.0 %"
+    assert page_post.share_of_bound(result, rows) == "10.0 % to 50.0 %"
+    assert page_post.share_of_bound(result, rows, ("post",)) == "50.0 %"
 
 
-@pytest.mark.parametrize(("mean", "is_said"), [(1.3, True), (1.4, False)])
-def test_the_page_says_where_no_placement_is_as_far_below_the_policy_gradient(mean, is_said):
+@pytest.mark.parametrize(("mean", "is_mentioned"), [(1.3, True), (1.4, False)])
+def test_the_page_says_where_no_placement_is_as_far_below_the_policy_gradient(mean, is_mentioned):
     rows = [row for row in published.POST if (row.network, row.gpus) == ("inception_v3", 4)]
-    said = page_post.ruled_out(results(policy_gradient=mean, post=1.2), rows)
-    assert ("`tuned` one here on 1 of 1 rows." in said) == is_said
+    sentence = page_post.ruled_out(results(policy_gradient=mean, post=1.2), rows)
+    assert ("`tuned` one here on 1 of 1 rows." in sentence) == is_mentioned
 
 
 def test_a_seed_that_found_nothing_that_fits_makes_the_mean_infinite():

@@ -16,8 +16,8 @@ def test_a_paper_s_hours_are_the_clock_s_and_what_setting_up_takes():
     case = Case("cifar_cnn", 4, "k80")
     search = wall_times.Timed("it took 3 hours", 3.0, case, "spotlight", 24, 1, 5)
     (one, several) = (
-        wall_times.row(None, each)
-        for each in (search, replace(search, method="colocrl", controllers=2))
+        wall_times.row(None, item)
+        for item in (search, replace(search, method="colocrl", controllers=2))
     )
     for row, workers in ((one, 5), (several, 10)):
         assert row["clock_h"] > 0

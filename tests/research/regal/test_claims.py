@@ -48,11 +48,11 @@ def comparison(**changes: float) -> dict[str, Any]:
 
 
 def verdicts(records: dict[str, Any]) -> dict[str, str]:
-    return {each.sentence: each.verdict for each in claims.claims(records)}
+    return {claim.sentence: claim.verdict for claim in claims.claims(records)}
 
 
 def of(records: dict[str, Any], part: str) -> list[Claim]:
-    return [each for each in claims.claims(records) if part in each.sentence]
+    return [statement for statement in claims.claims(records) if part in statement.sentence]
 
 
 # Claims hold of rows like the paper's, and fail of others.
@@ -73,7 +73,7 @@ def test_a_baseline_ahead_is_named() -> None:
     records = {f"{name}_paper": comparison(local_search=9.0) for name in claims.SETS}
     [claim] = of(records, "outperforms all the baselines")
     assert claim.verdict == "no"
-    assert "synthetic: behind local_search" in claim.found
+    assert "synthetic: behind local_search" in claim.finding
 
 
 def test_longer_plain_searches_ahead_of_regal_go_the_other_way() -> None:
@@ -81,7 +81,7 @@ def test_longer_plain_searches_ahead_of_regal_go_the_other_way() -> None:
     content["tables"]["evaluations"][-1]["brkga, %"] = 11.8
     [claim] = of({"real_time_paper": content}, "even with 50K evaluations")
     assert claim.verdict == "no"
-    assert claim.found == "8.0 % against 11.8 %"
+    assert claim.finding == "8.0 % against 11.8 %"
 
 
 @pytest.mark.parametrize(

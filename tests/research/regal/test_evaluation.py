@@ -45,7 +45,7 @@ def graphs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(graphs: Path) -> dict[str, Any]:
+def content(graphs: Path) -> dict[str, Any]:
     """The record of these graphs."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(evaluation, "RESULTS", graphs / "results")
@@ -71,37 +71,39 @@ def cells(content: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def test_a_serial_method_of_as_many_evaluations_is_beside_the_papers_figure(
-    found: dict[str, Any],
+    content: dict[str, Any],
 ) -> None:
-    shown = cells(found | {"options": found["options"] | {"evaluations": 5000}})
-    assert shown["`regal`, small"][2] == "4.81"
-    assert shown["`gas`, sequence"][7] == "23.48"
-    assert shown["`partition_dfs`"][7] == "93.66"
+    row_cells = cells(content | {"options": content["options"] | {"evaluations": 5000}})
+    assert row_cells["`regal`, small"][2] == "4.81"
+    assert row_cells["`gas`, sequence"][7] == "23.48"
+    assert row_cells["`partition_dfs`"][7] == "93.66"
     for method in (
         "`auto`",
         "`brkga`, eager",
         "`brkga`, ten times as long",
         "`tuned_brkga`, eager",
     ):
-        assert shown[method][2] == shown[method][7] == "–"
-    assert shown["`regal`, best constant of paper settings"][2] == "–"
-    assert "the paper's `regal`" not in shown
-    assert shown["the paper's `cp_sat`"][2] == "19.50"
+        assert row_cells[method][2] == row_cells[method][7] == "–"
+    assert row_cells["`regal`, best constant of paper settings"][2] == "–"
+    assert "the paper's `regal`" not in row_cells
+    assert row_cells["the paper's `cp_sat`"][2] == "19.50"
 
 
 def test_with_other_evaluations_the_papers_figures_have_rows_of_their_own(
-    found: dict[str, Any],
+    content: dict[str, Any],
 ) -> None:
-    shown = cells(found)
-    assert shown["`regal`, small"][2] == "–"
-    assert shown["the paper's `regal`"][2] == "4.81"
+    row_cells = cells(content)
+    assert row_cells["`regal`, small"][2] == "–"
+    assert row_cells["the paper's `regal`"][2] == "4.81"
 
 
-def test_weights_in_other_settings_are_not_beside_the_papers_figure(found: dict[str, Any]) -> None:
-    rows = [row | {"of": 1000} for row in found["tables"]["weights"]]
-    tuned = found | {
-        "options": found["options"] | {"evaluations": 5000},
-        "tables": found["tables"] | {"weights": rows},
+def test_weights_in_other_settings_are_not_beside_the_papers_figure(
+    content: dict[str, Any],
+) -> None:
+    rows = [row | {"of": 1000} for row in content["tables"]["weights"]]
+    tuned = content | {
+        "options": content["options"] | {"evaluations": 5000},
+        "tables": content["tables"] | {"weights": rows},
     }
     assert cells(tuned)["`regal`, small"][2] == "–"
     assert cells(tuned)["the paper's `regal`"][2] == "4.81"
@@ -110,29 +112,29 @@ def test_weights_in_other_settings_are_not_beside_the_papers_figure(found: dict[
 # Constants and shuffled features are rows, and the difference to the best constant is paired.
 
 
-def test_constants_and_shuffled_features_are_baselines(found: dict[str, Any]) -> None:
-    labels = {row["method"] for row in found["tables"]["methods"]}
+def test_constants_and_shuffled_features_are_baselines(content: dict[str, Any]) -> None:
+    labels = {row["method"] for row in content["tables"]["methods"]}
     assert {compared.TUNED, compared.PAPER, "regal, constant by hand"} < labels
     assert "regal, small, features shuffled" in labels
-    assert set(found["tables"]["graphs"][0]) == {"graph", *labels}
+    assert set(content["tables"]["graphs"][0]) == {"graph", *labels}
 
 
-def test_improvements_over_the_constant_are_paired(found: dict[str, Any]) -> None:
-    graphs = found["tables"]["graphs"]
-    for row in found["tables"]["methods"]:
+def test_improvements_over_the_constant_are_paired(content: dict[str, Any]) -> None:
+    graphs = content["tables"]["graphs"]
+    for row in content["tables"]["methods"]:
         over = [100 * (1 - graph[row["method"]] / graph[row["best_constant"]]) for graph in graphs]
         assert row["over_constant_%"] == pytest.approx(sum(over) / len(graphs), abs=1e-6)
         half = evaluation.interval(np.array(over))
         assert row["over_constant_interval_%"] == pytest.approx(half, abs=1e-6)
-    rows = {row["method"]: row for row in found["tables"]["methods"]}
+    rows = {row["method"]: row for row in content["tables"]["methods"]}
     assert rows["regal, small"]["best_constant"] == compared.PAPER
     assert rows[compared.TUNED]["over_constant_%"] == 0
 
 
 def test_a_constant_needs_no_weights(graphs: Path) -> None:
     of = problem(graphs / "test" / "er.json")
-    for each in compared.constants(200, "time"):
-        assert each.planned(of, 0).value > 0
+    for constant in compared.constants(200, "time"):
+        assert constant.planned(of, 0).value > 0
 
 
 def test_a_shuffled_network_reads_the_same_features_of_other_ops_and_no_edges(
@@ -160,49 +162,51 @@ def test_a_shuffled_network_reads_the_same_features_of_other_ops_and_no_edges(
 # A record names its weights and graphs by their hashes.
 
 
-def test_a_record_has_the_hashes_of_weights_and_graphs(graphs: Path, found: dict[str, Any]) -> None:
+def test_a_record_has_the_hashes_of_weights_and_graphs(
+    graphs: Path, content: dict[str, Any]
+) -> None:
     file = graphs / "small.safetensors"
-    row = found["tables"]["weights"][0]
+    row = content["tables"]["weights"][0]
     assert row["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
     assert (row["file"], row["data"]) == (file.name, "abc")
     assert row["settings"]["proposed"]["scheduling"] == 16
     paths = sorted((graphs / "test").iterdir())
     hashes = "".join(read(path).hash for path in paths)
-    [data] = found["tables"]["data"]
+    [data] = content["tables"]["data"]
     assert data == {"graphs": 4, "sha256": hashlib.sha256(hashes.encode()).hexdigest()}
 
 
-def test_weights_of_an_unfinished_training_are_said_to_be(found: dict[str, Any]) -> None:
-    rows = found["tables"]["weights"]
+def test_weights_of_an_unfinished_training_are_said_to_be(content: dict[str, Any]) -> None:
+    rows = content["tables"]["weights"]
     assert [(row["weights"], row["of"]) for row in rows] == [
         ("small", 100_000),
         ("sequence", 100_000),
     ]
     assert all(row["steps"] < row["of"] for row in rows)
-    text = tables.methods(found)
+    text = tables.methods(content)
     assert f"`small` is after {rows[0]['steps']:,} of 100,000 steps of training." in text
-    kept = found["tables"] | {"weights": [row | {"kept": row["steps"] - 1} for row in rows]}
+    early = content["tables"] | {"weights": [row | {"kept": row["steps"] - 1} for row in rows]}
     assert f"those after {rows[0]['steps'] - 1:,}, the best" in tables.methods(
-        found | {"tables": kept}
+        content | {"tables": early}
     )
-    ended = found["tables"] | {"weights": [row | {"steps": row["of"]} for row in rows]}
-    assert "steps of training" not in tables.methods(found | {"tables": ended})
+    ended = content["tables"] | {"weights": [row | {"steps": row["of"]} for row in rows]}
+    assert "steps of training" not in tables.methods(content | {"tables": ended})
 
 
-def test_weights_in_the_papers_settings_stand_without_tuned_ones(found: dict[str, Any]) -> None:
-    named = json.loads(json.dumps(found).replace("gas, sequence", "gas, tuned"))
-    kept = tables.in_paper_settings(named)
-    labels = {row["method"] for row in kept["tables"]["methods"]}
+def test_weights_in_the_papers_settings_stand_without_tuned_ones(content: dict[str, Any]) -> None:
+    named = json.loads(json.dumps(content).replace("gas, sequence", "gas, tuned"))
+    renamed = tables.in_paper_settings(named)
+    labels = {row["method"] for row in renamed["tables"]["methods"]}
     tuned = {"gas, tuned", compared.TUNED, "regal, constant by hand"}
     assert labels == {row["method"] for row in named["tables"]["methods"]} - tuned
     assert compared.PAPER in labels
     assert "gas, tuned, %" in named["tables"]["evaluations"][0]
-    assert ", tuned" not in tables.methods(kept) + tables.evaluations(kept)
+    assert ", tuned" not in tables.methods(renamed) + tables.evaluations(renamed)
 
 
-def test_weights_in_the_papers_settings_are_of_the_papers_set(found: dict[str, Any]) -> None:
+def test_weights_in_the_papers_settings_are_of_the_papers_set(content: dict[str, Any]) -> None:
     for name, beside in (("real_time", False), ("real_time_paper", True)):
-        named = found | {"options": found["options"] | {"name": name}}
+        named = content | {"options": content["options"] | {"name": name}}
         line = "| the paper's `regal` | 87.4 | -24.0 | 26.0 |"
         assert (line in tables.improvements(named)) == beside
         assert "| the paper's `cp_sat` | – | 15.85 |" in tables.methods(named)
@@ -215,8 +219,8 @@ def test_graphs_of_folders_in_the_folder_are_named_with_theirs(
     shutil.copytree(graphs / "test", tmp_path / "set" / "small")
     few = ("--evaluations", "30", "--limits", "--graphs", "2", "--workers", "1")
     evaluation.main([str(tmp_path / "set"), "--name", "x", *few])
-    made = read_record(tmp_path / "results" / "regal_x.json")
-    names = [row["graph"] for row in made["tables"]["graphs"]]
+    content = read_record(tmp_path / "results" / "regal_x.json")
+    names = [row["graph"] for row in content["tables"]["graphs"]]
     assert names == [f"small/{model}.json" for model in sorted(MODELS)[:2]]
 
 
@@ -245,23 +249,23 @@ def test_means_of_cp_sat_are_over_the_graphs_that_it_takes(
     monkeypatch.setattr(evaluation, "RESULTS", tmp_path)
     few = ("--evaluations", "30", "--limits", "--workers", "1")
     evaluation.main([str(graphs / "test"), "--name", "x", "--exact", "0.2", *few])
-    made = read_record(tmp_path / "regal_x.json")
-    of_graphs = [row["cp_sat"] for row in made["tables"]["graphs"]]
+    content = read_record(tmp_path / "regal_x.json")
+    of_graphs = [row["cp_sat"] for row in content["tables"]["graphs"]]
     improved = [
         100 * (1 - row["cp_sat"] / row["brkga"])
-        for row in made["tables"]["graphs"]
+        for row in content["tables"]["graphs"]
         if row["cp_sat"] is not None
     ]
     assert len(improved) == 2 < len(of_graphs)
-    [row] = [row for row in made["tables"]["methods"] if row["method"] == "cp_sat"]
+    [row] = [row for row in content["tables"]["methods"] if row["method"] == "cp_sat"]
     assert row["improvement_%"] == pytest.approx(sum(improved) / 2)
-    assert "| `cp_sat`, 2 of the graphs |" in tables.methods(made)
+    assert "| `cp_sat`, 2 of the graphs |" in tables.methods(content)
 
 
-def test_means_are_of_the_values_by_graph(found: dict[str, Any]) -> None:
-    graphs = found["tables"]["graphs"]
+def test_means_are_of_the_values_by_graph(content: dict[str, Any]) -> None:
+    graphs = content["tables"]["graphs"]
     assert [row["graph"] for row in graphs] == sorted(f"{model}.json" for model in MODELS)
-    for row in found["tables"]["methods"]:
+    for row in content["tables"]["methods"]:
         improved = [100 * (1 - graph[row["method"]] / graph["brkga"]) for graph in graphs]
         assert row["improvement_%"] == pytest.approx(sum(improved) / len(graphs))
         eager = ("brkga, eager", "tuned_brkga, eager", compared.TUNED, "regal, constant by hand")
@@ -269,18 +273,18 @@ def test_means_are_of_the_values_by_graph(found: dict[str, Any]) -> None:
         over_same = [100 * (1 - graph[row["method"]] / graph[same]) for graph in graphs]
         assert row["over_same_decoder_%"] == pytest.approx(sum(over_same) / len(graphs))
         assert (row["least_%"], row["most_%"]) == pytest.approx((min(over_same), max(over_same)))
-        assert row["no_worse_%"] == 100 * sum(each >= -1e-7 for each in over_same) / len(graphs)
+        assert row["no_worse_%"] == 100 * sum(value >= -1e-7 for value in over_same) / len(graphs)
         assert row["gap_to_best_known_%"] >= 0
 
 
-def test_no_method_improves_by_more_than_the_bound_allows(found: dict[str, Any]) -> None:
-    [bound] = found["tables"]["bound"]
-    most = max(row["improvement_%"] for row in found["tables"]["methods"])
+def test_no_method_improves_by_more_than_the_bound_allows(content: dict[str, Any]) -> None:
+    [bound] = content["tables"]["bound"]
+    most = max(row["improvement_%"] for row in content["tables"]["methods"])
     assert most <= bound["improvement_%"] < 100
 
 
-def test_the_common_budget_is_the_reference_of_others(found: dict[str, Any]) -> None:
-    short, common = found["tables"]["evaluations"]
+def test_the_common_budget_is_the_reference_of_others(content: dict[str, Any]) -> None:
+    short, common = content["tables"]["evaluations"]
     assert (short["evaluations"], common["evaluations"]) == (30, EVALUATIONS)
     assert short["brkga, %"] <= common["brkga, %"] == 0
     assert "idrs, small, %" not in common
@@ -293,11 +297,11 @@ def test_a_set_for_memory_is_not_planned_for_time(capsys: pytest.CaptureFixture[
     assert "real_memory: is not a set for --objective time" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("given", ["w.safetensors", "=w.safetensors", "tuned="])
-def test_weights_have_a_name_and_a_file(given: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("weights", ["w.safetensors", "=w.safetensors", "tuned="])
+def test_weights_have_a_name_and_a_file(weights: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        evaluation.main(["folder", "--name", "x", "--weights", given])
-    assert f"{given!r}: give NAME=FILE" in capsys.readouterr().err
+        evaluation.main(["folder", "--name", "x", "--weights", weights])
+    assert f"{weights!r}: give NAME=FILE" in capsys.readouterr().err
 
 
 def test_an_interval_narrows_with_the_root_of_the_number() -> None:
@@ -338,8 +342,8 @@ def test_choices_of_all_ops_are_counted_once(
     graphs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(actions, "RESULTS", tmp_path)
-    given = ("--name", "small", "--weights", str(graphs / "small.safetensors"), "--graphs", "2")
-    actions.main([str(graphs / "test"), *given])
+    arguments = ("--name", "small", "--weights", str(graphs / "small.safetensors"), "--graphs", "2")
+    actions.main([str(graphs / "test"), *arguments])
     tables = read_record(tmp_path / "regal_actions_small.json")["tables"]
     assert sum(row["ops_%"] for row in tables["choices"]) == pytest.approx(100)
     assert tables["entropy, nats"][0]["graphs"] == 2

@@ -48,15 +48,15 @@ def of_links(graph: Graph) -> Graph:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folders `train`, `valid` and `test` of graphs, and weights that learnt nothing."""
-    made = tmp_path_factory.mktemp("regal")
+    root = tmp_path_factory.mktemp("regal")
     for i, part in enumerate(("train", "valid", "test")):
-        (made / part).mkdir()
+        (root / part).mkdir()
         for model in list(MODELS)[:2]:
-            graph_json.write(of_links(synthetic(model, 12, i)), made / part / f"{model}.json")
+            graph_json.write(of_links(synthetic(model, 12, i)), root / part / f"{model}.json")
     for objective in OBJECTIVES:
         of = about(SETTINGS["paper", objective], objective=objective, devices=2)  # type: ignore[index]
-        weights.write(made / f"{objective}.safetensors", policy(of), of)
-    return made
+        weights.write(root / f"{objective}.safetensors", policy(of), of)
+    return root
 
 
 @pytest.fixture
@@ -74,9 +74,9 @@ def content(results: Path, name: str) -> dict[str, Any]:
 def test_auto_is_compared_with_and_without_a_start(
     objective: str, folder: Path, results: Path
 ) -> None:
-    given = ("--name", "x", "--weights", str(folder / f"{objective}.safetensors"))
+    arguments = ("--name", "x", "--weights", str(folder / f"{objective}.safetensors"))
     budget = ("--seconds", "0.05", "--evaluations", "200")
-    auto.main([str(folder / "test"), *given, "--objective", objective, *budget])
+    auto.main([str(folder / "test"), *arguments, "--objective", objective, *budget])
     result = content(results, "auto_x")["tables"]
     budgets = ("0.05 s", "200 evaluations")
     assert [(row["budget"], row["first"]) for row in result["budgets"]] == [
@@ -93,12 +93,12 @@ def test_graphs_of_which_no_plan_fits_do_not_count(
     ops = tuple(Op(name, seconds={"*": 1.0}) for name in ("producer", "consumer"))
     one_tensor = Graph("one_tensor", ops, (Tensor("t", 0, 1000, (1,)),))
     graph_json.write(one_tensor, tmp_path / "one_tensor.json")
-    given = [str(tmp_path), "--name", "x", "--weights", str(folder / "time.safetensors")]
-    asked = [*given, "--memory", "0.95", "--seconds", "--evaluations", "200"]
+    arguments = [str(tmp_path), "--name", "x", "--weights", str(folder / "time.safetensors")]
+    limited = [*arguments, "--memory", "0.95", "--seconds", "--evaluations", "200"]
     with pytest.raises(SystemExit, match="no plan fits, of any graph"):
-        auto.main(asked)
+        auto.main(limited)
     graph_json.write(read(folder / "test" / "er.json"), tmp_path / "er.json")
-    auto.main(asked)
+    auto.main(limited)
     result = content(results, "auto_x")["tables"]
     assert [row["graphs"] for row in result["budgets"]] == [1, 1]
     fits = {row["graph"]: row["fits"] for row in result["graphs"]}
@@ -112,9 +112,9 @@ def test_auto_goes_on_from_the_very_plan_that_it_is_given(
     options = auto._options([str(tmp_path), "--name", "x", "--weights", "w"])
     of = auto.problem(tmp_path / "er.json", options)
     monkeypatch.setattr(auto, "run_auto", lambda search: None)
-    given = auto.started(of, auto.Limits(evaluations=1200), options, "tuned_brkga")
+    start = auto.started(of, auto.Limits(evaluations=1200), options, "tuned_brkga")
     first = solve(of, "tuned_brkga", evaluations=300, threads=1)
-    assert given.value == first.value
+    assert start.value == first.value
     assert first.transfers is not None
 
 
@@ -130,9 +130,9 @@ def test_a_start_takes_its_share_of_the_evaluations(folder: Path) -> None:
 
 
 def test_links_and_memory_are_as_asked_for(folder: Path) -> None:
-    given = [str(folder / "test"), "--name", "x", "--weights", "w"]
-    free = auto.problem(folder / "test" / "er.json", auto._options(given))
-    options = auto._options([*given, "--bandwidth", "25", "--memory", "0.5"])
+    arguments = [str(folder / "test"), "--name", "x", "--weights", "w"]
+    free = auto.problem(folder / "test" / "er.json", auto._options(arguments))
+    options = auto._options([*arguments, "--bandwidth", "25", "--memory", "0.5"])
     of = auto.problem(folder / "test" / "er.json", options)
     assert free.transfer_time(0, 0, 1) == 0
     assert of.transfer_time(0, 0, 1) == pytest.approx(of.size[0] / 25)
@@ -140,11 +140,13 @@ def test_links_and_memory_are_as_asked_for(folder: Path) -> None:
 
 
 def test_devices_are_as_slow_as_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    given = [str(folder / "test"), "--name", "x", "--weights", "w"]
-    of = auto.problem(folder / "test" / "er.json", auto._options([*given, "--slowness", "1", "3"]))
+    arguments = [str(folder / "test"), "--name", "x", "--weights", "w"]
+    of = auto.problem(
+        folder / "test" / "er.json", auto._options([*arguments, "--slowness", "1", "3"])
+    )
     np.testing.assert_allclose(of.seconds[:, 1], 3 * of.seconds[:, 0])
     with pytest.raises(SystemExit):
-        auto._options([*given, "--slowness", "1"])
+        auto._options([*arguments, "--slowness", "1"])
     assert "give one for each of the 2 devices" in capsys.readouterr().err
 
 
@@ -155,8 +157,8 @@ def test_a_start_that_is_better_counts_as_improvement() -> None:
 
 
 def test_rewards_are_of_each_topology_and_its_copies(folder: Path, results: Path) -> None:
-    given = ("--name", "x", "--weights", str(folder / "time.safetensors"), "--copies", "2")
-    topologies.main([str(folder / "test"), *given, "--evaluations", "60", "--workers", "1"])
+    arguments = ("--name", "x", "--weights", str(folder / "time.safetensors"), "--copies", "2")
+    topologies.main([str(folder / "test"), *arguments, "--evaluations", "60", "--workers", "1"])
     result = content(results, "topologies_x")
     rows = result["tables"]["topologies"]
     assert [row["rewards"] for row in rows] == [3, 3]
@@ -173,8 +175,8 @@ def test_trainings_differ_in_rounds_and_go_on(
     monkeypatch.setattr(ablations, "settings_of", lambda *_: SMALL)
     monkeypatch.setattr(ablations, "ROUNDS", (0, 2))
     out = results / "out"
-    given = ("--name", "x", "--out", str(out), "--steps", "4", "--seeds", "2", "--workers", "1")
-    command = ["rounds", str(folder), *given, "--evaluations", "120"]
+    arguments = ("--name", "x", "--out", str(out), "--steps", "4", "--seeds", "2", "--workers", "1")
+    command = ["rounds", str(folder), *arguments, "--evaluations", "120"]
     ablations.main(command)
     result = content(results, "rounds_x")["tables"]
     assert [(row["variant"], row["steps"]) for row in result["variants"]] == [("0", 4), ("2", 4)]
@@ -201,10 +203,10 @@ def test_a_variant_of_the_papers_has_its_figures() -> None:
     assert rows[0]["test_%"] == 2
     assert rows[0]["best_reward"] == -0.95
     content = {"options": {"which": options.which}, "tables": {"variants": rows}}
-    shown = tables.variants(content).splitlines()
-    assert shown[0].startswith("| proposed | steps |")
-    assert shown[2] == "| scheduling | 7 | 2 | -0.9500 | 2.0 | 4.40 | 3.65 |"
-    assert shown[3] == "| transfers | 7 | 2 | -0.9500 | 2.0 | – | – |"
+    lines = tables.variants(content).splitlines()
+    assert lines[0].startswith("| proposed | steps |")
+    assert lines[2] == "| scheduling | 7 | 2 | -0.9500 | 2.0 | 4.40 | 3.65 |"
+    assert lines[3] == "| transfers | 7 | 2 | -0.9500 | 2.0 | – | – |"
 
 
 def test_seconds_of_serial_methods_are_beside_the_papers() -> None:
@@ -221,30 +223,30 @@ def test_improvements_by_evaluations_are_of_so_many_graphs() -> None:
     row = {"evaluations": 1000, "brkga, %": -2.0, "brkga, ±": 0.5}
     of = {"evaluations": [row], "graphs": [{}] * 3}
     for limit, graphs in ((2, 2), (9, 3)):
-        shown = tables.evaluations({"options": {"limit_graphs": limit}, "tables": of})
-        assert shown.splitlines()[0] == f"| evaluations, {graphs} graphs | `brkga` |"
+        text = tables.evaluations({"options": {"limit_graphs": limit}, "tables": of})
+        assert text.splitlines()[0] == f"| evaluations, {graphs} graphs | `brkga` |"
 
 
 def test_trainings_differ_in_what_is_proposed() -> None:
-    given = ["proposals", "data", "--name", "x", "--out", "out", "--objective", "memory"]
-    variants = ablations._variants(ablations._options(given))
+    arguments = ["proposals", "data", "--name", "x", "--out", "out", "--objective", "memory"]
+    variants = ablations._variants(ablations._options(arguments))
     assert variants["placement"].proposed.choices(2) == [2, 2, 2, 2]
     assert variants["scheduling"].proposed.choices(2) == [2, 2]
     assert variants["placement and scheduling"].proposed.choices(2) == [2] * 6
     assert variants["scheduling and transfers"].proposed.choices(2) == [2, 2, 16, 16]
-    assert {each.shape for each in variants.values()} == {SETTINGS["tuned", "memory"].shape}
+    assert {variant.shape for variant in variants.values()} == {SETTINGS["tuned", "memory"].shape}
 
 
 def test_larger_graphs_are_timed_copied_and_none_that_trained(tmp_path: Path) -> None:
-    made, given = tmp_path / "made", ("--networks", "cifar_cnn", "--copies", "1")
-    larger.main([str(made), *given])
-    paths = sorted(made.iterdir())
+    output, arguments = tmp_path / "made", ("--networks", "cifar_cnn", "--copies", "1")
+    larger.main([str(output), *arguments])
+    paths = sorted(output.iterdir())
     assert [path.name for path in paths] == ["cifar_cnn.0.json.gz", "cifar_cnn.1.json.gz"]
     graph, copy = map(read, paths)
     assert sum((op.seconds or {})["*"] for op in graph.ops) > 0
     assert list(graph.edges()) == list(copy.edges())
     assert graph.hash != copy.hash
-    larger.main([str(tmp_path / "none"), *given, "--trained", str(made)])
+    larger.main([str(tmp_path / "none"), *arguments, "--trained", str(output)])
     assert list((tmp_path / "none").iterdir()) == []
 
 
@@ -254,7 +256,7 @@ def test_the_page_is_what_the_results_say() -> None:
 
 def test_what_is_not_measured_has_its_command(tmp_path: Path) -> None:
     text = page.page(tmp_path)
-    parts = [part for each in page.SECTIONS.values() for part in each]
+    parts = [part for section in page.SECTIONS.values() for part in section]
     assert text.count("Not measured yet: `python -m research.regal.") == len(parts)
     assert "regal.evaluation REAL/memory/test --name real_memory --objective memory" in text
 
@@ -278,13 +280,13 @@ def test_records_of_lost_weights_say_so(tmp_path: Path) -> None:
         path = tmp_path / f"{name}.json"
         path.write_text(json.dumps(content))
         part = page.Part("", name, "", tables.seconds)
-        assert (page.NOT_KEPT in page._part(part, path)) == lost, name
+        assert (page.WEIGHTS_LOST in page._part(part, path)) == lost, name
 
 
 def test_the_command_of_a_comparison_plans_for_the_objective_of_its_set() -> None:
-    parts = [part for each in page.SECTIONS.values() for part in each]
-    given = {part.arguments for part in parts if part.arguments.startswith("evaluation ")}
-    commands = [evaluation._options(each.split()[1:]) for each in given]
+    parts = [part for section in page.SECTIONS.values() for part in section]
+    evaluations = {part.arguments for part in parts if part.arguments.startswith("evaluation ")}
+    commands = [evaluation._options(line.split()[1:]) for line in evaluations]
     assert {"real_memory", "real_memory_paper"} < {of.name for of in commands}
     assert {of.name for of in commands if of.objective == "memory"} == {
         of.name for of in commands if "memory" in of.name
@@ -309,8 +311,8 @@ def test_a_picture_is_drawn_of_each_record(
         "actions_x": entropies,
         "x": compared,
     }
-    for name, made in records.items():
-        record = {"options": {"name": "x"}, "tables": made}
+    for name, record_tables in records.items():
+        record = {"options": {"name": "x"}, "tables": record_tables}
         (results / f"regal_{name}.json").write_text(json.dumps(record))
     figures.main(["--results", str(results), "--images", str(results), "--all"])
     assert {path.name for path in results.glob("*.svg")} == {

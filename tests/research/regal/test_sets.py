@@ -23,7 +23,7 @@ from tests.solvers import families
 SMALL = ("--train", "3", "--valid", "1", "--test", "1")
 
 
-def made(folder: Path, *arguments: str) -> dict[str, bytes]:
+def files(folder: Path, *arguments: str) -> dict[str, bytes]:
     """The files of the parts."""
     synthetic.main([str(folder), *SMALL, *arguments])
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*.gz"))}
@@ -37,17 +37,17 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_files_hang_on_the_seed_and_not_on_the_number_of_workers(tmp_path: Path) -> None:
-    one = made(tmp_path / "one", "--workers", "1")
-    assert one == made(tmp_path / "two", "--workers", "2")
+    one = files(tmp_path / "one", "--workers", "1")
+    assert one == files(tmp_path / "two", "--workers", "2")
     assert [Path(name).parent.name for name in one] == ["test", *["train"] * 3, "valid"]
-    assert one != made(tmp_path / "other", "--workers", "1", "--seed", "1")
+    assert one != files(tmp_path / "other", "--workers", "1", "--seed", "1")
     assert len(set(one.values())) == 5
 
 
 def test_what_is_interrupted_goes_on_to_the_same_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = made(tmp_path / "whole", "--workers", "1")
+    whole = files(tmp_path / "whole", "--workers", "1")
     written: list[Any] = []
     write = synthetic.write_bytes
 
@@ -60,24 +60,24 @@ def test_what_is_interrupted_goes_on_to_the_same_files(
     with monkeypatch.context() as patched:
         patched.setattr(synthetic, "write_bytes", fails_at_the_third)
         with pytest.raises(KeyboardInterrupt):
-            made(tmp_path / "left", "--workers", "1")
-    assert made(tmp_path / "left", "--workers", "1") == whole
+            files(tmp_path / "left", "--workers", "1")
+    assert files(tmp_path / "left", "--workers", "1") == whole
 
 
 def test_a_folder_of_another_seed_is_refused(tmp_path: Path) -> None:
-    made(tmp_path, "--workers", "1")
+    files(tmp_path, "--workers", "1")
     with pytest.raises(SystemExit, match=r"train\.json: is of .*: give another folder"):
-        made(tmp_path, "--workers", "1", "--seed", "1")
+        files(tmp_path, "--workers", "1", "--seed", "1")
 
 
 def test_only_graphs_on_which_a_longer_search_pays_are_kept(tmp_path: Path) -> None:
-    made(tmp_path, "--workers", "1")
+    files(tmp_path, "--workers", "1")
     progress = json.loads((tmp_path / "train.json").read_text())
-    kept = [
+    survivors = [
         synthetic.candidate(0, "inputs and outputs", synthetic.WANTED, "train", number)
         for number in range(progress["tried"])
     ]
-    assert sum(file is not None for file in kept) == progress["kept"] == 3
+    assert sum(file is not None for file in survivors) == progress["kept"] == 3
 
 
 def times(graph: Graph) -> list[float]:
@@ -133,8 +133,8 @@ def counts() -> dict[str, int]:
 def test_of_a_topology_one_graph_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(real, "OPS", (4, 6))
     counted = counts()
-    given = [chain(3), chain(4), chain(4, size=9), fork(4), chain(7)]
-    assert len(list(real.distinct(given, counted))) == 2
+    graphs = [chain(3), chain(4), chain(4, size=9), fork(4), chain(7)]
+    assert len(list(real.distinct(graphs, counted))) == 2
     assert counted == {"too small or too large": 2, "same topology": 1}
 
 
@@ -154,7 +154,7 @@ def test_neighbours_by_size_are_split_and_what_has_no_room_is_counted(tmp_path: 
     """A chain is as fast on one device as on two."""
     named = [replace(wide(), name=f"g:{i}") for i in range(6)]
     named[1] = replace(chain(4, seconds=1.0), name="chain")
-    timed = [real.timed(each) for each in named]
+    timed = [real.timed(graph) for graph in named]
     result = real.write_parts(timed, "time", tmp_path)
     assert parts(tmp_path / "time") == {
         "test": ["g.4"],

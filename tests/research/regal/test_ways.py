@@ -62,8 +62,8 @@ def test_turns_follow_the_variance_of_edges() -> None:
 
 def test_either_kind_of_blocks_is_drawn_equally_often() -> None:
     usual, more = (
-        Blocks(*(np.array(values, np.int32) for values in each))
-        for each in (([0, 2], [0, 1], [0]), ([0, 1, 3], [2, 3, 4], [0, 0, 1, 1]))
+        Blocks(*(np.array(values, np.int32) for values in columns))
+        for columns in (([0, 2], [0, 1], [0]), ([0, 1, 3], [2, 3, 4], [0, 0, 1, 1]))
     )
     both = ways.joined(usual, more)
     assert members(both) == [[0, 1], [2], [3, 4]]
@@ -72,8 +72,8 @@ def test_either_kind_of_blocks_is_drawn_equally_often() -> None:
 
 def test_blocks_of_one_kind_stay_alone() -> None:
     some, none = (
-        Blocks(*(np.array(values, np.int32) for values in each))
-        for each in (([0, 2], [0, 1], [0]), ([0], [], []))
+        Blocks(*(np.array(values, np.int32) for values in columns))
+        for columns in (([0, 2], [0, 1], [0]), ([0], [], []))
     )
     assert ways.joined(some, none) is some
     assert ways.joined(none, some) is some

@@ -48,8 +48,8 @@ class Sharing(torch.nn.Module):
         self.a.weight.data, self.b.weight.data = memory[:4], memory[row : row + 4]
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        bindings_found: torch.Tensor = self.b(torch.tanh(self.a(x)))
-        return bindings_found
+        result: torch.Tensor = self.b(torch.tanh(self.a(x)))
+        return result
 
 
 def of_sharing(row: int, training: bool) -> PlacedStep:
@@ -211,12 +211,12 @@ def test_an_optimizer_can_be_asked_for_zero_gradients() -> None:
 
 # Tensors outside parameters and buffers, and changed models.
 def test_tensors_made_inside_the_model_are_held_too() -> None:
-    bindings_found = cut(program("odd", "adamw"), 2)
+    program_of_two = cut(program("odd", "adamw"), 2)
     model, *_ = MODELS["odd"]()
     values = dict(
         zip(
-            bindings_found.names.state,
-            state_values(bindings_found, model),
+            program_of_two.names.state,
+            state_values(program_of_two, model),
             strict=True,
         )
     )
@@ -226,8 +226,8 @@ def test_tensors_made_inside_the_model_are_held_too() -> None:
 
 def test_a_tensor_of_the_losss_own_is_a_constant() -> None:
     model, (x, labels), _ = MODELS["towers"]()
-    bindings_found = capture_program(model, (x,), lambda model, x: entropy(model, x, labels))
-    step = step_of(bindings_found, model, torch.optim.SGD(model.parameters(), lr=0.1), 1)
+    captured = capture_program(model, (x,), lambda model, x: entropy(model, x, labels))
+    step = step_of(captured, model, torch.optim.SGD(model.parameters(), lr=0.1), 1)
     expected = entropy(model, x, labels)
     assert torch.equal(step(x), expected)
 

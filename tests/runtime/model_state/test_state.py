@@ -46,80 +46,80 @@ from tests.runtime.steps import (  # noqa: E402
     [("sgd", []), ("momentum", ["momentum_buffer"]), ("adamw", ["exp_avg", "exp_avg_sq"])],
 )
 def test_a_parameter_lies_beside_what_its_optimiser_keeps(kind: str, moments: list[str]) -> None:
-    entry_found = entry(torch.ones(2, 3).t(), kind)
-    assert list(entry_found.moments) == moments
-    assert {(part.shape, part.stride()) for part in entry_found.parts} == {((3, 2), (1, 3))}
-    assert len(entry_found.copies) == 1 + len(moments)
-    assert all(float(moment.abs().sum()) == 0 for moment in entry_found.moments.values())
+    state = entry(torch.ones(2, 3).t(), kind)
+    assert list(state.moments) == moments
+    assert {(part.shape, part.stride()) for part in state.parts} == {((3, 2), (1, 3))}
+    assert len(state.copies) == 1 + len(moments)
+    assert all(float(moment.abs().sum()) == 0 for moment in state.moments.values())
 
 
 def test_nothing_is_copied_of_what_no_step_changes() -> None:
     layout = Layout()
     [places] = lay_out(layout, [torch.ones(3)], {}, frozenset())
-    entry_found = Entry.at(places, torch.zeros(layout.nbytes, dtype=torch.uint8))
-    assert (entry_found.copies, entry_found.moments) == ((), {})
-    entry_found.value.fill_(2.0)
-    entry_found.keep(1)
-    entry_found.undo(1)
-    assert entry_found.value.tolist() == [2.0] * 3
+    state = Entry.at(places, torch.zeros(layout.nbytes, dtype=torch.uint8))
+    assert (state.copies, state.moments) == ((), {})
+    state.value.fill_(2.0)
+    state.keep(1)
+    state.undo(1)
+    assert state.value.tolist() == [2.0] * 3
 
 
 def change(*entries: Entry) -> None:
     """All that a step may."""
-    for entry_found in entries:
-        for part in (*entry_found.parts, entry_found.count):
+    for state in entries:
+        for part in (*state.parts, state.count):
             part += 1
 
 
 def test_copied_state_is_undone() -> None:
-    entry_found = entry(torch.arange(6.0).view(2, 3).t())
-    change(entry_found)
-    before = contents(entry_found)
-    entry_found.keep(4)
-    change(entry_found)
-    assert not same(contents(entry_found), before)
-    entry_found.undo(4)
-    assert same(contents(entry_found), before)
+    state = entry(torch.arange(6.0).view(2, 3).t())
+    change(state)
+    before = contents(state)
+    state.keep(4)
+    change(state)
+    assert not same(contents(state), before)
+    state.undo(4)
+    assert same(contents(state), before)
 
 
 def test_only_what_was_copied_is_undone() -> None:
-    entry_found = entry(torch.zeros(6))
-    entry_found.begin(1)
-    rows(entry_found.copies[0])[:4].copy_(rows(entry_found.value)[:4])
-    entry_found.copied(4)
-    entry_found.value[:4] = 1.0
-    entry_found.value[4:] = 5.0
-    entry_found.undo(1)
-    assert entry_found.value.tolist() == [0.0] * 4 + [5.0] * 2
+    state = entry(torch.zeros(6))
+    state.begin(1)
+    rows(state.copies[0])[:4].copy_(rows(state.value)[:4])
+    state.copied(4)
+    state.value[:4] = 1.0
+    state.value[4:] = 5.0
+    state.undo(1)
+    assert state.value.tolist() == [0.0] * 4 + [5.0] * 2
 
 
 def test_a_step_that_did_not_come_here_leaves_nothing_to_undo() -> None:
-    entry_found = entry(torch.zeros(6))
-    entry_found.keep(1)
-    change(entry_found)
-    after = contents(entry_found)
-    entry_found.undo(2)
-    assert same(contents(entry_found), after)
+    state = entry(torch.zeros(6))
+    state.keep(1)
+    change(state)
+    after = contents(state)
+    state.undo(2)
+    assert same(contents(state), after)
 
 
 def test_undoing_twice_is_undoing_once() -> None:
-    entry_found = entry(torch.zeros(6))
-    entry_found.keep(1)
-    change(entry_found)
+    state = entry(torch.zeros(6))
+    state.keep(1)
+    change(state)
     for _ in range(2):
-        entry_found.undo(1)
-    assert entry_found.value.tolist() == [0.0] * 6
+        state.undo(1)
+    assert state.value.tolist() == [0.0] * 6
 
 
 # Mirrors on a stand-in for a GPU.
 def test_a_copy_elsewhere_is_taken_back() -> None:
-    entry_found = entry(torch.arange(3.0))
-    other = entry_found.on(torch.device("cpu"))
+    state = entry(torch.arange(3.0))
+    other = state.on(torch.device("cpu"))
     change(other)
-    assert entry_found.value.tolist() == [0.0, 1.0, 2.0]
-    entry_found.take(other)
-    assert same(contents(entry_found), contents(other))
-    assert entry_found.count == 1
+    assert state.value.tolist() == [0.0, 1.0, 2.0]
+    state.take(other)
+    assert same(contents(state), contents(other))
+    assert state.count == 1
 
 
 kinds = pytest.mark.parametrize("kind", KINDS)
@@ -200,9 +200,9 @@ def there(mirror: Mirror) -> list[torch.Tensor]:
 def test_it_takes_over_all_that_it_holds_and_no_more(kind: str) -> None:
     host = [entry(torch.full((3,), float(number))) for number in range(2)]
     mirror = Mirror(host, here={0}, changed=[0], device=torch.device(kind))
-    for numbers_held in host:
-        numbers_held.value.add_(5.0)
-        numbers_held.count.add_(1.0)
+    for copy in host:
+        copy.value.add_(5.0)
+        copy.count.add_(1.0)
     assert not same(there(mirror), contents(host[0]))
     mirror.load_all()
     assert same(there(mirror), contents(host[0]))

@@ -77,10 +77,8 @@ def test_a_gradient_may_lie_in_memory_as_it_likes() -> None:
     ones = [entry(torch.ones(3, 4).t()) for _ in range(2)]
     gradient = torch.randn(4, 3)
     error = hyperparameters(Adam([torch.zeros(1)]))[0]
-    for updated, hyperparameters_given in zip(
-        ones, (gradient, gradient.t().contiguous().t()), strict=True
-    ):
-        Update("adam", updated, error)(hyperparameters_given, 1)
+    for updated, layout in zip(ones, (gradient, gradient.t().contiguous().t()), strict=True):
+        Update("adam", updated, error)(layout, 1)
     assert same(contents(ones[0]), contents(ones[1]))
     assert not torch.equal(ones[0].value, torch.ones(4, 3))
 
@@ -100,9 +98,9 @@ def test_an_update_that_breaks_off_can_be_undone(
     apply = updates.APPLY[kind]
     calls = []
 
-    def breaking(*hyperparameters_given: Any) -> None:
-        apply(*hyperparameters_given)
-        calls.append(hyperparameters_given)
+    def breaking(*arguments: Any) -> None:
+        apply(*arguments)
+        calls.append(arguments)
         if len(calls) > pieces:
             raise MemoryError
 

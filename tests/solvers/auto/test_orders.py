@@ -100,8 +100,8 @@ def heavy_path_orders(problem: Problem) -> list[np.ndarray]:
 def post_orders(op: int, inputs: list[list[int]]) -> Iterator[list[int]]:
     """All orders of the tree that ends at an op in which its parts do not take turns."""
     for turn in permutations(inputs[op]):
-        for parts in product(*(list(post_orders(each, inputs)) for each in turn)):
-            yield [*(each for part in parts for each in part), op]
+        for parts in product(*(list(post_orders(subtree, inputs)) for subtree in turn)):
+            yield [*(op_of_part for part in parts for op_of_part in part), op]
 
 
 def plain_tree(n: int, seed: int) -> tuple[Problem, list[list[int]]]:
@@ -296,8 +296,8 @@ def order(problem: Problem) -> np.ndarray:
 
 def limited(problem: Problem, memory: int) -> Problem:
     """The problem on devices that hold so many bytes."""
-    held = tuple(structs.replace(device, memory=memory) for device in problem.cluster.devices)
-    return replace(problem, cluster=replace(problem.cluster, devices=held))
+    limited = tuple(structs.replace(device, memory=memory) for device in problem.cluster.devices)
+    return replace(problem, cluster=replace(problem.cluster, devices=limited))
 
 
 # Orders of a given placement that keep within memory.
@@ -372,11 +372,11 @@ def pipeline_optimum(problem: Problem, stages: int) -> float:
     }
     # The ops of a stage keep their order within each of the micro-batches: which comes next, then?
     turns = sorted(set(itertools.permutations([0, 0, 0, 1, 1, 1])))
-    for taken in itertools.product(turns, repeat=stages):
+    for choice in itertools.product(turns, repeat=stages):
         waits = TopologicalSorter({op: set[int]() for op in range(problem.n)})
         for producer, reader in before:
             waits.add(reader, producer)
-        for stage, turn in enumerate(taken):
+        for stage, turn in enumerate(choice):
             kinds = [iter("FBW"), iter("FBW")]
             ops = [place[f"{next(kinds[batch])}{stage}.{batch}"] for batch in turn]
             for first, second in itertools.pairwise(ops):
@@ -414,8 +414,8 @@ def random_orders(seed: int) -> tuple[Problem, _core.search.PlacedOrders]:
 @pytest.mark.parametrize("seed", range(50))
 def test_every_op_is_listed_once_behind_all_that_it_reads(seed: int) -> None:
     problem, orders = random_orders(seed)
-    for urgency in URGENCIES:
-        listed = orders.order(*urgency, np.zeros(problem.d, np.int64))
+    for urgency, patience in product(URGENCIES, (0.0, 0.5)):
+        listed = orders.order(*urgency, np.zeros(problem.d, np.int64), patience)
         assert sorted(listed.tolist()) == list(range(problem.n))
         assert is_topological(problem, listed)
 
@@ -428,6 +428,24 @@ def test_one_device_never_exceeds_what_ops_take_in_turn(seed: int) -> None:
     search = begun(problem)
     offer_placed_orders(search)
     assert search.incumbent.feasible
+
+
+@pytest.mark.parametrize(("seconds", "is_patient"), [(0.5, True), (1.5, False)])
+def test_a_patient_device_waits_for_an_op_whose_input_is_on_its_way(
+    seconds: float, is_patient: bool
+) -> None:
+    """`aside` could start, and takes two seconds; `next`, which another device waits for, has its
+    input after a transfer of these seconds."""
+    names = ("first", "next", "last", "aside")
+    ops = tuple(Op(name, seconds={"*": 2.0}) for name in names)
+    tensors = (Tensor("t0", 0, 1, (1,)), Tensor("t1", 1, 1, (2,)), Tensor("t2", 3, 1, ()))
+    graph = Graph("aside", (*ops, Op("start", seconds={"*": 2.0})), tensors)
+    problem = Problem(graph, devices(1, 1, bandwidth=1 / seconds))
+    placement = np.array([0, 1, 0, 1, 1], np.int32)
+    line = np.array([4, 0, 1, 2, 3], np.int32)
+    orders = _core.search.make_placed_orders(Simulator(problem).core, placement, line)
+    listed = orders.order(1, 0, np.zeros(2, np.int64), 0.5).tolist()
+    assert (listed.index(1) < listed.index(3)) == is_patient
 
 
 def test_reserved_bytes_are_left_free() -> None:

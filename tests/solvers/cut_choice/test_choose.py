@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -22,6 +23,8 @@ from tests.torch_capture.cuts.cut_steps import (  # noqa: E402
     long_context,
     mixture,
     transformer,
+    two_nodes,
+    wide_layers,
 )
 from tests.torch_capture.cuts.networks import decoder  # noqa: E402
 
@@ -129,10 +132,18 @@ def test_expert_parallel() -> None:
 
 # Copies of whole parameters would not fit.
 def test_data_parallel_with_sharded_parameters() -> None:
-    kinds, plan = chosen(large_batch, devices(memory=2_200_000_000))
+    kinds, plan = chosen(large_batch, devices(memory=2_200_000_000), sliced=False)
     assert [*kinds] == ["batch", "features"]
     for name in ("0.up.weight", "1.down.weight"):
         assert len({device for _, device in homes(plan, name)}) == 4
+
+
+def test_data_parallel_slices() -> None:
+    kinds, plan = chosen(large_batch, devices(memory=2_200_000_000))
+    assert not kinds
+    slices = np.array([-1 if op.slice is None else op.slice for op in plan.problem.graph.ops])
+    of_slice = [plan.schedule.placement[slices == s] for s in range(4)]
+    assert sorted(int(np.bincount(own).argmax()) for own in of_slice) == [0, 1, 2, 3]
 
 
 def test_context_parallel() -> None:
@@ -146,6 +157,26 @@ def test_context_parallel() -> None:
     assert sorted(attention) == [0, 1, 2, 3]
 
 
+# Within a node parts exchange results, and over a slow network only stages do.
+def test_tensor_parallel_layers_in_a_pipeline_over_nodes() -> None:
+    kinds, plan = chosen(wide_layers(1), two_nodes())
+    assert kinds["features"] == 2
+    assert homes(plan, "0.up.weight") == [(0, 0), (1, 1)]
+    assert homes(plan, "3.up.weight") == [(0, 2), (1, 3)]
+
+
+def test_slices_in_a_pipeline() -> None:
+    step, machine = trace_step(wide_layers(4), "adam", "step"), two_nodes()
+    choice = choose_cuts(CutStep.of(step, lambda graph: Problem(graph, machine)))
+    slices = choice.problem.graph.slices
+    assert choice.slices
+    assert slices is not None
+    assert slices.shares == (1, 1, 1, 1)
+    plan = solve(choice.problem, evaluations=200)
+    assert choice.least <= plan.value
+    assert len({homes(plan, f"{layer}.up.weight")[0] for layer in range(4)}) == 4
+
+
 # The bound over all cuts counts exchanges where the classes of the ops are known. Modules that run
 # again have ops without classes.
 def test_the_choice_has_a_bound_over_all_cuts() -> None:
@@ -154,14 +185,6 @@ def test_the_choice_has_a_bound_over_all_cuts() -> None:
     choice = choose_cuts(known)
     simple = least_in_any_cut(Problem(step.graph(), machine), 4)
     assert simple <= choice.least <= solve(choice.problem, evaluations=200).value
-
-
-def test_modules_that_run_again_have_no_letters() -> None:
-    """Letters number the ops of the step in which every module runs once."""
-    step = trace_step(decoder, "adam", "step")
-    assert CutStep.of(step, lambda graph: Problem(graph, devices(2))).letters() is not None
-    again = CutStep.of(step, lambda graph: Problem(graph, devices(2)), ["layers.0"])
-    assert again.letters() is None
 
 
 def test_modules_that_run_again_have_a_bound_without_exchanges() -> None:

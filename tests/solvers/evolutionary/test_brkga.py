@@ -43,9 +43,9 @@ def evolved(
 ) -> _core.search.Brkga:
     settings = replace(SMALL, **{k: v for k, v in changes.items() if hasattr(SMALL, k)})
     others = {k: v for k, v in changes.items() if not hasattr(SMALL, k)}
-    made = evolution(Simulator(of), settings, goal=goal, seed=others.pop("seed", 0), **others)
-    made.run(evaluations, inf, threads)
-    return made
+    population = evolution(Simulator(of), settings, goal=goal, seed=others.pop("seed", 0), **others)
+    population.run(evaluations, inf, threads)
+    return population
 
 
 def same(a: _core.search.Brkga, b: _core.search.Brkga) -> bool:
@@ -107,19 +107,19 @@ def test_the_seed_decides() -> None:
 
 
 def test_elites_are_not_evaluated_again() -> None:
-    made = evolved(problem("layered"), 20 + 16 + 16)
-    assert made.generation == 3
-    keys, _, value = made.population()
+    population = evolved(problem("layered"), 20 + 16 + 16)
+    assert population.generation == 3
+    keys, _, value = population.population()
     assert len(keys) == 20
     assert (np.diff(value) >= 0).all()
 
 
 def test_the_best_never_gets_worse() -> None:
-    made = evolved(problem("layered"), 1)
+    population = evolved(problem("layered"), 1)
     values = []
     for _ in range(100):
-        values.append(made.best()[:2])
-        made.run(7, inf, 1)
+        values.append(population.best()[:2])
+        population.run(7, inf, 1)
     assert values == sorted(values, reverse=True)
     assert values[-1] < values[0]
 
@@ -129,10 +129,10 @@ def test_the_best_never_gets_worse() -> None:
 
 def test_keys_come_of_parents_or_are_new() -> None:
     """Without mutants every key is one of the generation before."""
-    made = evolved(problem("layered"), 20, mutants=0.0)
-    before, _, _ = made.population()
-    made.run(16, inf, 1)
-    after, _, _ = made.population()
+    population = evolved(problem("layered"), 20, mutants=0.0)
+    before, _, _ = population.population()
+    population.run(16, inf, 1)
+    after, _, _ = population.population()
     assert all(np.isin(after[:, key], before[:, key]).all() for key in range(before.shape[1]))
     assert ((after >= 0) & (after <= 1)).all()
 
@@ -140,10 +140,10 @@ def test_keys_come_of_parents_or_are_new() -> None:
 def test_the_bias_is_the_share_of_an_elites_keys() -> None:
     """Two members: every child has the one elite and the one other as parents."""
     of = Problem(apart(2000), devices(1, 1))
-    made = evolved(of, 2, population=2, elites=0.5, mutants=0.0, bias=0.8)
-    [elite, _], _, _ = made.population()
-    made.run(1, inf, 1)
-    keys, _, _ = made.population()
+    population = evolved(of, 2, population=2, elites=0.5, mutants=0.0, bias=0.8)
+    [elite, _], _, _ = population.population()
+    population.run(1, inf, 1)
+    keys, _, _ = population.population()
     child = next(row for row in keys if not np.array_equal(row, elite))
     assert (child == elite).mean() == pytest.approx(0.8, abs=0.02)
 
@@ -153,10 +153,10 @@ def test_a_bias_a_key_is_obeyed() -> None:
     count = _core.search.key_count(Simulator(of).core)
     bias = np.full(count, 0.5, np.float32)
     bias[: count // 2] = 1
-    made = evolved(of, 2, population=2, elites=0.5, mutants=0.0, biases=bias)
-    [elite, _], _, _ = made.population()
-    made.run(1, inf, 1)
-    keys, _, _ = made.population()
+    population = evolved(of, 2, population=2, elites=0.5, mutants=0.0, biases=bias)
+    [elite, _], _, _ = population.population()
+    population.run(1, inf, 1)
+    keys, _, _ = population.population()
     child = next(row for row in keys if not np.array_equal(row, elite))
     assert (child == elite)[: count // 2].all()
     assert (child == elite)[count // 2 :].mean() == pytest.approx(0.5, abs=0.1)
@@ -294,12 +294,12 @@ def test_it_begins_with_given_decisions(decoder: Any) -> None:
     of = Problem(layered(4, 3, 1), devices(1, 1), rules="regal")
     placement = (np.arange(of.n) % 2).astype(np.int32)
     order = np.array(of.graph.order, np.int32)
-    made = evolved(of, 1, decoder=decoder, begin=[(placement, order)])
-    _, value, result, of_ops, _ = made.best()
+    population = evolved(of, 1, decoder=decoder, begin=[(placement, order)])
+    _, value, result, of_ops, _ = population.best()
     assert (result == placement).all()
     assert (np.argsort(-of_ops) == order).all()
-    known = Simulator(of).schedule(placement, priority_of(order), decoder=decoder)
-    assert value == known.makespan
+    schedule = Simulator(of).schedule(placement, priority_of(order), decoder=decoder)
+    assert value == schedule.makespan
 
 
 # As a method: plans verify, small problems are solved, budgets hold.
@@ -402,16 +402,16 @@ def test_what_is_neither_time_nor_memory_is_refused() -> None:
 
 
 def test_there_is_no_best_of_nothing() -> None:
-    made = evolved(problem("chain"), 0)
-    assert made.evaluations == 0
+    population = evolved(problem("chain"), 0)
+    assert population.evaluations == 0
     with pytest.raises(ValueError, match="nothing was evaluated"):
-        made.best()
+        population.best()
 
 
 def test_decisions_come_before_the_first_evaluation() -> None:
-    made, none = evolved(problem("chain"), 1), np.zeros(0, np.int32)
+    population, none = evolved(problem("chain"), 1), np.zeros(0, np.int32)
     with pytest.raises(ValueError, match="under way"):
-        made.begin_with(none, none)
+        population.begin_with(none, none)
 
 
 def test_chromosomes_that_fill_the_machine_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -436,17 +436,17 @@ def test_ctrl_c_returns_the_best_so_far() -> None:
 def test_a_signal_ends_the_core_and_loses_nothing() -> None:
     """The populations go on as if nothing had been."""
     of = Problem(layered(5, 4, 2), devices(1, 1), rules="regal")
-    made = evolved(of, 50)
+    population = evolved(of, 50)
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     signal.setitimer(signal.ITIMER_REAL, 0.1)
     try:
         with pytest.raises(KeyboardInterrupt):
-            made.run(10**12, inf, 2)
+            population.run(10**12, inf, 2)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    made.run(10, inf, 2)
-    assert same(made, evolved(of, made.evaluations))
+    population.run(10, inf, 2)
+    assert same(population, evolved(of, population.evaluations))
 
 
 # Settings become numbers of chromosomes, or are refused.

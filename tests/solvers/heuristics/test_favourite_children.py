@@ -33,20 +33,20 @@ def program(seconds: list[float], edges: list[tuple[int, int, float]]) -> Favour
     )
 
 
-def longest(given: FavouriteProgram, apart: np.ndarray) -> float:
+def longest(of: FavouriteProgram, apart: np.ndarray) -> float:
     """The makespan of starts that these x allow, edges being in topological order."""
-    start = np.zeros(len(given.seconds))
-    for e in np.argsort(given.producer, kind="stable"):
-        i, j = given.producer[e], given.consumer[e]
-        start[j] = max(start[j], start[i] + given.seconds[i] + given.transfer[e] * apart[e])
-    return float((start + given.seconds).max())
+    start = np.zeros(len(of.seconds))
+    for e in np.argsort(of.producer, kind="stable"):
+        i, j = of.producer[e], of.consumer[e]
+        start[j] = max(start[j], start[i] + of.seconds[i] + of.transfer[e] * apart[e])
+    return float((start + of.seconds).max())
 
 
 def drawn(seed: int) -> FavouriteProgram:
     rng = np.random.default_rng(seed)
     edges = [(i, j, float(rng.integers(1, 9))) for i in range(6) for j in range(i + 1, 6)]
-    kept = [edge for edge in edges if rng.random() < 0.5] or edges[:1]
-    return program(rng.integers(1, 9, 6).tolist(), kept)
+    some = [edge for edge in edges if rng.random() < 0.5] or edges[:1]
+    return program(rng.integers(1, 9, 6).tolist(), some)
 
 
 # The linear program of favourite children is that of the paper.
@@ -55,25 +55,25 @@ def drawn(seed: int) -> FavouriteProgram:
 def test_it_is_a_relaxation(seed: int) -> None:
     """No choice of favourites in whole numbers has a shorter makespan, and at most one edge of each
     op is nearer to 0 than to 1."""
-    given = drawn(seed)
-    x = given.apart(None)
-    for ends in (given.producer, given.consumer):
+    of = drawn(seed)
+    x = of.apart(None)
+    for ends in (of.producer, of.consumer):
         for op in range(6):
             mine = x[ends == op]
             assert mine.sum() >= len(mine) - 1 - 1e-6
             assert (mine < 0.5 - 1e-6).sum() <= 1
     edges = len(x)
     whole = [
-        longest(given, np.array(choice))
+        longest(of, np.array(choice))
         for choice in product((0, 1), repeat=min(edges, 10))
         if edges <= 10
         and all(
             sum(1 - c for c, end in zip(choice, ends, strict=True) if end == op) <= 1
-            for ends in (given.producer, given.consumer)
+            for ends in (of.producer, of.consumer)
             for op in range(6)
         )
     ]
-    assert longest(given, x) <= min(whole, default=np.inf) + 1e-6
+    assert longest(of, x) <= min(whole, default=np.inf) + 1e-6
 
 
 @needs_highs
@@ -84,9 +84,9 @@ def test_of_two_equal_children_one_or_none_is_close() -> None:
 
 @needs_highs
 def test_edges_that_are_not_free_cost_nothing_and_take_no_favour() -> None:
-    given = program([1, 1, 1], [(0, 1, 0), (0, 2, 4)])
-    given.free[0] = False
-    assert given.apart(None).tolist() == [0, 0]
+    of = program([1, 1, 1], [(0, 1, 0), (0, 2, 4)])
+    of.free[0] = False
+    assert of.apart(None).tolist() == [0, 0]
 
 
 @needs_highs

@@ -14,7 +14,11 @@ from situate.data.problem import Problem
 from situate.errors import MissingExtra
 from situate.simulation.simulator import Simulator
 from situate.solvers import solve
-from situate.solvers.heuristics.list_rules import offer_earliest
+from situate.solvers.heuristics.list_rules import (
+    MEMORY_SHARES,
+    _offer_until_it_fits,
+    offer_earliest,
+)
 from situate.solvers.incumbent import Candidate
 from situate.solvers.search import Search
 from tests.solvers.families import apart, chain, devices, fork, layered
@@ -380,3 +384,35 @@ def test_a_favourite_that_has_no_room_is_not_waited_for() -> None:
     )
     problem = Problem(Graph("g", ops, (Tensor("t", 0, 1, (1,)),)), devices(1, 1, memory=10))
     assert with_favourites(problem, {0: 1}).placement.tolist() == [0, 1]
+
+
+# A rule whose plan does not fit plans for less room, unless its plan is no shorter than the best.
+@pytest.mark.parametrize(
+    ("best", "plans"), [(None, len(MEMORY_SHARES)), ([0, 0, 1, 1], 1), ([0, 1, 2, 2], 1)]
+)
+def test_less_room_is_tried_for_shorter_plans_alone(best: list[int] | None, plans: int) -> None:
+    problem = Problem(apart(4, persistent=1), devices(1, 1, 1, memory=2))
+    search, order, rooms = Search(problem, threads=1), np.arange(4, dtype=np.int32), list[float]()
+    if best is not None:
+        search.offer(np.array(best, np.int32), order)
+
+    def three_on_one(room: float) -> tuple[np.ndarray, np.ndarray]:
+        rooms.append(room)
+        return np.array([0, 0, 0, 1], np.int32), order
+
+    _offer_until_it_fits(search, three_on_one)
+    assert len(rooms) == plans
+
+
+def test_for_memory_less_room_is_always_tried() -> None:
+    problem = Problem(apart(4, persistent=1), devices(1, 1, memory=3), "memory")
+    search, rooms = Search(problem, threads=1), list[float]()
+    order = np.arange(4, dtype=np.int32)
+    search.offer(np.array([0, 0, 1, 1], np.int32), order)
+
+    def all_on_one(room: float) -> tuple[np.ndarray, np.ndarray]:
+        rooms.append(room)
+        return np.zeros(4, np.int32), order
+
+    _offer_until_it_fits(search, all_on_one)
+    assert rooms == list(MEMORY_SHARES)

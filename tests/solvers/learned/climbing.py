@@ -21,32 +21,32 @@ class Climber:
 
     def __init__(self, problem: Problem, seed: int, spoil: Callable[[Any], Any]) -> None:
         self.units = group(problem, "none")
-        self.seed, self.spoil, self.asked, self.seconds = seed, spoil, 0, np.inf
+        self.seed, self.spoil, self.samples, self.seconds = seed, spoil, 0, np.inf
         self.best = self.units.allowed.argmax(axis=1).astype(np.int32)
 
     def ask(self, k: int) -> NDArray[np.int32]:
-        rng = np.random.default_rng([self.seed, self.asked])
+        rng = np.random.default_rng([self.seed, self.samples])
         devices = np.tile(self.best, (k, 1))
         for row in devices:
             moved = rng.integers(len(self.units))
             row[moved] = rng.choice(np.flatnonzero(self.units.allowed[moved]))
         placements = self.units.expand(devices)
-        return self.spoil(placements) if self.asked else placements  # type: ignore[no-any-return]
+        return self.spoil(placements) if self.samples else placements  # type: ignore[no-any-return]
 
     def tell(self, placements: NDArray[np.int32], measurements: Measurements) -> None:
-        self.asked += len(placements)
+        self.samples += len(placements)
         seconds = measurements.times(np.inf)
         if seconds.min() < self.seconds:
             self.seconds = float(seconds.min())
             self.best = self.units.devices(placements)[seconds.argmin()]
 
     def state(self) -> State:
-        return {"best": self.best, "numbers": np.array([self.asked, self.seconds])}
+        return {"best": self.best, "numbers": np.array([self.samples, self.seconds])}
 
     def restore(self, state: State) -> None:
         self.best = state["best"].astype(np.int32)
-        asked, self.seconds = map(float, state["numbers"])
-        self.asked = int(asked)
+        samples, self.seconds = map(float, state["numbers"])
+        self.samples = int(samples)
 
 
 def climbing(
@@ -55,9 +55,9 @@ def climbing(
     """A method by the name of `climb`, whose learner has these attributes too."""
 
     def climb(problem: Problem, learning: Learning, samples: int, seed: int) -> Climber:
-        made = Climber(problem, seed, spoil)
+        climber = Climber(problem, seed, spoil)
         for name, value in attributes.items():
-            setattr(made, name, value)
-        return made
+            setattr(climber, name, value)
+        return climber
 
     return climb

@@ -36,9 +36,9 @@ def policy():
     problem = Problem(fork(3), devices(1, 1))
     groups = make_groups(problem, np.arange(problem.units))
     draws = torch.Generator().manual_seed(0)
-    made = GroupPolicy(problem, groups, Shape(4), draws)
-    torch.nn.init.normal_(made.placer.head.weight, generator=draws)
-    return made
+    policy = GroupPolicy(problem, groups, Shape(4), draws)
+    torch.nn.init.normal_(policy.placer.head.weight, generator=draws)
+    return policy
 
 
 # The estimator is unbiased, and its rewards and baseline are those of the paper.

@@ -87,17 +87,17 @@ class Broken(SimulatedMachine):
         ("hill_climbing", "paper", None),
     ],
 )
-@pytest.mark.parametrize("given", [False, True], ids=["of the search", "given"])
+@pytest.mark.parametrize("is_own", [False, True], ids=["of the search", "given"])
 def test_in_paper_settings_a_measurement_is_of_the_steps_of_the_paper(
-    tmp_path: Path, method: str, settings: Settings, rule: str | None, given: bool
+    tmp_path: Path, method: str, settings: Settings, rule: str | None, is_own: bool
 ) -> None:
     problem = Problem(fork(6), devices(1, 1))
     noisy = SimulatedMachine(problem, 0.1, 0)
-    how = Learning(settings, study=tmp_path / "study", noise=0.0 if given else 0.1)
-    learning = replace(how, evaluator=noisy if given else None)
+    how = Learning(settings, study=tmp_path / "study", noise=0.0 if is_own else 0.1)
+    learning = replace(how, evaluator=noisy if is_own else None)
     solve(problem, method, evaluations=12, learning=learning)
-    said = Study.read(tmp_path / "study").header["evaluator"]
-    assert said == f"{noisy.name}, {rule}" if rule else said == noisy.name
+    name = Study.read(tmp_path / "study").header["evaluator"]
+    assert name == f"{noisy.name}, {rule}" if rule else name == noisy.name
 
 
 # A study never changes a result, however the search that writes it is interrupted.
@@ -155,15 +155,15 @@ def test_a_complete_study_gives_its_result_without_measuring(whole: Path) -> Non
 
 
 def test_the_final_state_of_the_learner_is_kept(whole: Path, tmp_path: Path) -> None:
-    made: list[SoftmaxLearner] = []
+    learners: list[SoftmaxLearner] = []
 
     def make(*arguments: Any) -> SoftmaxLearner:
-        made.append(learner(*arguments))
-        return made[-1]
+        learners.append(learner(*arguments))
+        return learners[-1]
 
     search(None, make)
     search(whole, make)
-    fresh, resumed = made[0].state(), made[1].state()
+    fresh, resumed = learners[0].state(), learners[1].state()
     assert fresh.keys() == resumed.keys()
     assert all(np.array_equal(fresh[name], resumed[name]) for name in fresh)
 
@@ -196,9 +196,9 @@ def test_every_learner_goes_on_as_if_it_was_never_interrupted(
 def test_all_batches_are_announced_also_those_of_an_interrupted_search(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         search(tmp_path / "study", evaluator=Broken(KeyboardInterrupt(), 60))
-    told: list[tuple[int, int]] = []
-    search(tmp_path / "study", on_measured=lambda first, m: told.append((first, len(m))))
-    assert told == [(first, min(12, SAMPLES - first)) for first in range(0, SAMPLES, 12)]
+    batches: list[tuple[int, int]] = []
+    search(tmp_path / "study", on_measured=lambda first, m: batches.append((first, len(m))))
+    assert batches == [(first, min(12, SAMPLES - first)) for first in range(0, SAMPLES, 12)]
 
 
 # A study is resumed only by the search that began it.
@@ -275,9 +275,9 @@ def test_a_checkpoint_of_another_shape_is_refused(whole: Path) -> None:
 
 def test_a_checkpoint_of_no_numbers_is_refused(whole: Path) -> None:
     with StudyFile(whole, Study.read(whole).header) as study:
-        done, state = study.checkpoint()
+        count, state = study.checkpoint()
         assert state is not None
-        study.keep(done, lambda: {**state, "numbers": np.full(3, np.inf)}, now=True)
+        study.keep(count, lambda: {**state, "numbers": np.full(3, np.inf)}, now=True)
     with pytest.raises(SituateError, match=r"study: cannot convert float inf.*; give another file"):
         search(whole)
 
@@ -313,8 +313,8 @@ def test_a_placement_that_failed_is_not_the_best() -> None:
     """Whatever seconds it comes with."""
     result = search(None, evaluator=Fixed(0.001, 2))
     assert len(result.history) == 1
-    asked = learner(PROBLEM, Learning(), SAMPLES, 3).ask(12)
-    assert np.array_equal(result.placement, asked[5])
+    proposals = learner(PROBLEM, Learning(), SAMPLES, 3).ask(12)
+    assert np.array_equal(result.placement, proposals[5])
 
 
 class Writing:
@@ -333,11 +333,13 @@ class Writing:
 
 def test_a_learner_that_writes_into_what_it_is_told_does_not_spoil_the_plan() -> None:
     result = solve(PROBLEM, Writing, evaluations=12)
-    asked = learner(PROBLEM, Learning(), SAMPLES, 3).ask(12)
-    seconds = SimulatedMachine(PROBLEM).measure(asked, 0).seconds
+    proposals = learner(PROBLEM, Learning(), SAMPLES, 3).ask(12)
+    seconds = SimulatedMachine(PROBLEM).measure(proposals, 0).seconds
     np.testing.assert_array_equal(result.samples, seconds)
     assert (
-        result.value == seconds.min() < SimulatedMachine(PROBLEM).measure(0 * asked, 0).seconds[0]
+        result.value
+        == seconds.min()
+        < SimulatedMachine(PROBLEM).measure(0 * proposals, 0).seconds[0]
     )
 
 
@@ -351,9 +353,9 @@ class Overwriting(SimulatedMachine):
 
 
 def test_a_machine_that_writes_into_what_it_is_given_does_not_spoil_the_plan() -> None:
-    kept = search(None, evaluator=Overwriting(PROBLEM))
+    result = search(None, evaluator=Overwriting(PROBLEM))
     wanted = search(None, evaluator=SimulatedMachine(PROBLEM))
-    assert kept.placement.tolist() == wanted.placement.tolist()
+    assert result.placement.tolist() == wanted.placement.tolist()
 
 
 class Remembering(SimulatedMachine):
@@ -460,10 +462,10 @@ COSTS = Costs("here", "today", {}, [], [], 0.0, 0.0)
 def test_on_a_machine_with_known_costs_learners_can_start_with_what_auto_plans(
     costs: Costs | None, real: bool, planned: bool
 ) -> None:
-    problem, given = Problem(fork(10), devices(1, 1, 2), costs=costs), []
+    problem, starts = Problem(fork(10), devices(1, 1, 2), costs=costs), []
 
     def make(problem: Problem, learning: Learning, samples: int, seed: int) -> SoftmaxLearner:
-        given.append(learning.start() if learning.start else None)
+        starts.append(learning.start() if learning.start else None)
         return learner(problem, learning, samples, seed)
 
     machine = SimulatedMachine(problem) if real else None
@@ -471,9 +473,9 @@ def test_on_a_machine_with_known_costs_learners_can_start_with_what_auto_plans(
     learn(search, "post", make, Learning(evaluator=machine))
     if planned:
         auto = solve(problem, "auto", evaluations=5000, seed=0).placement
-        np.testing.assert_array_equal(given[0], auto)
+        np.testing.assert_array_equal(starts[0], auto)
     else:
-        assert given == [None]
+        assert starts == [None]
 
 
 def test_a_search_goes_on_from_the_plan_that_it_started_with(
@@ -540,10 +542,10 @@ def test_workers_are_told_of_while_they_measure_a_batch(
 ) -> None:
     monkeypatch.setattr(sampling, "REPORT_SECONDS", 0.0)
     machine = Sleeping(PROBLEM, 0.0, 0, tmp_path, 0.01)
-    said: list[Progress] = []
+    reports: list[Progress] = []
     learning = Learning(evaluator=machine, workers=2)
-    solve(PROBLEM, "post", evaluations=12, on_progress=said.append, learning=learning)
-    workers = [progress.workers for progress in said if progress.workers is not None]
+    solve(PROBLEM, "post", evaluations=12, on_progress=reports.append, learning=learning)
+    workers = [progress.workers for progress in reports if progress.workers is not None]
     assert len(workers) > 12
     assert max(result.busy for result in workers) >= 1
     assert workers[-1] == WorkerProgress(count=2, busy=0, measured=12, failures=0)
@@ -588,8 +590,8 @@ def test_what_would_be_the_best_counts_as_what_another_worker_measures(tmp_path:
 
 
 def test_figures_of_workers_and_controllers_are_there_while_a_search_runs() -> None:
-    said: list[Progress] = []
+    reports: list[Progress] = []
     learning = Learning(controllers=2)
-    solve(PROBLEM, "colocrl", evaluations=24, on_progress=said.append, learning=learning)
-    assert said[-1].figures.keys() == {"controllers/staleness"}
-    assert said[0].figures == {"controllers/staleness": 0.0}
+    solve(PROBLEM, "colocrl", evaluations=24, on_progress=reports.append, learning=learning)
+    assert reports[-1].figures.keys() == {"controllers/staleness"}
+    assert reports[0].figures == {"controllers/staleness": 0.0}

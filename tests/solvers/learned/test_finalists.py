@@ -53,22 +53,22 @@ class Lucky(SimulatedMachine):
 
     def __init__(self) -> None:
         super().__init__(PROBLEM, 0.5, 3, 1)
-        self.asked: list[NDArray[np.int32]] = []
+        self.batches: list[NDArray[np.int32]] = []
 
     def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
         if first < SAMPLES:
             return super().measure(placements, first)
-        self.asked.append(placements)
+        self.batches.append(placements)
         return SimulatedMachine(PROBLEM).measure(placements, first)
 
 
 def test_of_noisy_placements_the_best_are_measured_again() -> None:
     machine = Lucky()
     result = search(None, evaluator=machine)
-    assert [len(asked) for asked in machine.asked] == [4, 2, 2]
-    assert len(np.unique(machine.asked[0], axis=0)) == 4
-    assert np.array_equal(machine.asked[1], machine.asked[2])
-    again = SimulatedMachine(PROBLEM).measure(machine.asked[0], 0).seconds
+    assert [len(batches) for batches in machine.batches] == [4, 2, 2]
+    assert len(np.unique(machine.batches[0], axis=0)) == 4
+    assert np.array_equal(machine.batches[1], machine.batches[2])
+    again = SimulatedMachine(PROBLEM).measure(machine.batches[0], 0).seconds
     assert result.value == result.measured == again.min() < again.max()
     assert len(result.samples) == SAMPLES
 
@@ -77,8 +77,8 @@ def test_of_many_finalists_the_better_half_is_measured_more_often() -> None:
     machine = Lucky()
     machine.finalists = 13
     result = search(None, evaluator=machine)
-    assert [len(asked) for asked in machine.asked] == [13, 7, *[4] * 3, *[2] * 6]
-    again = SimulatedMachine(PROBLEM).measure(machine.asked[0], 0).seconds
+    assert [len(batches) for batches in machine.batches] == [13, 7, *[4] * 3, *[2] * 6]
+    again = SimulatedMachine(PROBLEM).measure(machine.batches[0], 0).seconds
     assert result.measured == again.min()
 
 
@@ -86,7 +86,7 @@ def test_of_few_samples_one_in_eight_is_measured_again() -> None:
     machine = Lucky()
     machine.finalists = 100
     search(None, evaluator=machine)
-    assert len(machine.asked[0]) == SAMPLES // 8 + 1
+    assert len(machine.batches[0]) == SAMPLES // 8 + 1
 
 
 # Finalists are compared within a round, because a machine may slow down.
@@ -101,14 +101,14 @@ class Drifting(Lucky):
         result = super().measure(placements, first)
         if first < SAMPLES:
             return result
-        seconds = np.array(self.rounds[len(self.asked) - 1])
+        seconds = np.array(self.rounds[len(self.batches) - 1])
         return Measurements(seconds, np.isinf(seconds).astype(np.uint8))
 
 
 def test_finalists_are_compared_by_what_they_took_in_the_same_round() -> None:
     machine = Drifting()
     result = search(None, evaluator=machine)
-    assert np.array_equal(result.placement, machine.asked[0][0])
+    assert np.array_equal(result.placement, machine.batches[0][0])
     assert result.measured == 2.4
 
 
@@ -116,7 +116,7 @@ def test_a_finalist_that_failed_once_is_not_chosen() -> None:
     machine = Drifting()
     machine.rounds = ([np.inf, 1.0, np.inf, np.inf], [2.0, 1.0], [2.0, 1.0])
     result = search(None, evaluator=machine)
-    assert np.array_equal(result.placement, machine.asked[0][1])
+    assert np.array_equal(result.placement, machine.batches[0][1])
     assert result.measured == 2.0
 
 
@@ -124,7 +124,7 @@ def test_finalists_that_take_no_time_are_compared() -> None:
     machine = Drifting()
     machine.rounds = ([np.inf, 0.0, 0.0, 1.0], [0.0, 1.0], [0.0, 1.0])
     result = search(None, evaluator=machine)
-    assert np.array_equal(result.placement, machine.asked[0][1])
+    assert np.array_equal(result.placement, machine.batches[0][1])
     assert result.measured == 0.0
 
 
@@ -135,8 +135,8 @@ def test_a_complete_study_holds_what_was_measured_again(tmp_path: Path) -> None:
     first, second = Lucky(), Lucky()
     result = search(tmp_path / "study", evaluator=first)
     again = search(tmp_path / "study", evaluator=second)
-    assert first.asked
-    assert not second.asked
+    assert first.batches
+    assert not second.batches
     assert outcome(again) == outcome(result)
     assert len(Study.read(tmp_path / "study")) == SAMPLES
 
@@ -144,7 +144,7 @@ def test_a_complete_study_holds_what_was_measured_again(tmp_path: Path) -> None:
 def test_what_was_measured_again_before_a_kill_is_not_lost(tmp_path: Path) -> None:
     class Killed(Lucky):
         def measure(self, placements: NDArray[np.int32], first: int) -> Measurements:
-            if len(self.asked) == 2:
+            if len(self.batches) == 2:
                 raise SystemExit
             return super().measure(placements, first)
 
@@ -152,7 +152,7 @@ def test_what_was_measured_again_before_a_kill_is_not_lost(tmp_path: Path) -> No
         search(tmp_path / "study", evaluator=Killed())
     machine = Lucky()
     result = search(tmp_path / "study", evaluator=machine)
-    assert len(machine.asked) == 1
+    assert len(machine.batches) == 1
     assert outcome(result) == outcome(search(None, evaluator=Lucky()))
 
 
@@ -161,10 +161,10 @@ def test_a_plan_to_start_with_is_measured_again_whatever_it_took(finalists: int)
     machine = Lucky()
     machine.finalists = finalists
     result = search(None, evaluator=machine, start=lambda: np.zeros(PROBLEM.n, np.int32))
-    asked = learner(PROBLEM, Learning(), SAMPLES, 3).ask(12)
-    first = asked[SimulatedMachine(PROBLEM).measure(asked, 0).ok.argmax()]
-    assert any(np.array_equal(first, placement) for placement in machine.asked[0])
-    assert len(machine.asked[0]) in (finalists, finalists + 1)
+    batchessals = learner(PROBLEM, Learning(), SAMPLES, 3).ask(12)
+    first = batchessals[SimulatedMachine(PROBLEM).measure(batchessals, 0).ok.argmax()]
+    assert any(np.array_equal(first, placement) for placement in machine.batches[0])
+    assert len(machine.batches[0]) in (finalists, finalists + 1)
     assert result.measured is not None
 
 

@@ -76,7 +76,7 @@ PROBLEMS = {
 
 
 @pytest.fixture(params=PROBLEMS)
-def found(request):
+def groups_of_case(request):
     problem, count = PROBLEMS[request.param]
     groups = group(problem, "heavy-edge", count)
     return groups, levels(problem, groups)
@@ -85,14 +85,14 @@ def found(request):
 # Blocks partition the groups at every scale.
 
 
-def test_every_group_is_in_one_block_of_every_scale(found):
-    groups, of = found
+def test_every_group_is_in_one_block_of_every_scale(groups_of_case):
+    groups, of = groups_of_case
     for scale in of:
         assert sorted(np.concatenate(scale).tolist()) == list(range(len(groups)))
 
 
-def test_the_first_scale_is_the_groups_and_every_other_has_half_the_blocks(found):
-    groups, of = found
+def test_the_first_scale_is_the_groups_and_every_other_has_half_the_blocks(groups_of_case):
+    groups, of = groups_of_case
     sizes = [len(scale) for scale in of]
     assert sizes[0] == len(groups)
     assert sizes[-1] == 12
@@ -123,7 +123,7 @@ def test_a_group_is_in_the_block_that_has_most_of_its_seconds():
 def test_an_ops_seconds_are_those_on_the_device_that_is_fastest_for_it():
     """The second op takes longer elsewhere, and the third runs nowhere else."""
     seconds = {"x1": 9.0, "x2": 9.0}, {"x1": 1.0, "x2": 20.0}, {"x1": 1.0}, {"x1": 1.0}
-    ops = tuple(Op(f"op{j}", seconds=each) for j, each in enumerate(seconds))
+    ops = tuple(Op(f"op{j}", seconds=duration) for j, duration in enumerate(seconds))
     problem = Problem(Graph("g", ops), devices(1, 2))
     groups = make_groups(problem, np.array([0, 0, 0, 1]))
     weights = op_weights(problem, "seconds")

@@ -31,7 +31,7 @@ PROBLEM = Problem(layered(6, 5, 1), devices(1, 1, 2))
 both = pytest.mark.parametrize("settings", BOTH.values(), ids=BOTH.keys())
 
 
-def told(seconds, failed=False):
+def measured(seconds, failed=False):
     outcome = np.full(len(seconds), int(failed), np.uint8)
     return Measurements(np.where(outcome == 0, seconds, np.inf), outcome)
 
@@ -81,7 +81,7 @@ def test_every_sample_holds_to_groups_pins_and_devices(settings, groups):
         assert on.allowed[on.unit, placements].all()
         for unit in range(on.units):
             assert (np.ptp(placements[:, on.unit == unit], axis=1) == 0).all()
-        learner.tell(placements, told(1.0 + placements.mean(axis=1)))
+        learner.tell(placements, measured(1.0 + placements.mean(axis=1)))
 
 
 @pytest.mark.parametrize("family", families())
@@ -146,11 +146,11 @@ def test_a_checkpoint_of_another_shape_is_refused_by_name():
 def test_when_all_samples_fail_nothing_becomes_nan_and_the_policy_moves_on(settings):
     learner = make(PROBLEM, settings, 0)
     before = learner.ask(learner.batch)
-    learner.tell(before, told(np.ones(len(before))))
+    learner.tell(before, measured(np.ones(len(before))))
     begin = parameters(learner)
     for _ in range(20):
         placements = learner.ask(learner.batch)
-        learner.tell(placements, told(np.ones(len(placements)), failed=True))
+        learner.tell(placements, measured(np.ones(len(placements)), failed=True))
     assert np.isfinite(parameters(learner)).all()
     assert (parameters(learner) != begin).any()
 
@@ -159,7 +159,7 @@ def moved_by_equal_rewards(settings):
     """The distance that the parameters move in the first update, whose rewards are all the same."""
     learner = make(PROBLEM, settings, 0)
     begin = parameters(learner)
-    learner.tell(learner.ask(learner.batch), told(np.ones(learner.batch)))
+    learner.tell(learner.ask(learner.batch), measured(np.ones(learner.batch)))
     return np.abs(parameters(learner) - begin).max()
 
 
@@ -174,11 +174,11 @@ def test_entropy_moves_the_policy_where_rewards_do_not():
 
 def late(ok):
     """The distance that the parameters move in update number `late`, and the baseline after it."""
-    learner, ran = make(PROBLEM, replace(SMALL, pessimistic=True, late=1), 0), np.array(ok)
-    learner.tell(learner.ask(4), told(np.ones(4)))
+    learner, succeeded = make(PROBLEM, replace(SMALL, pessimistic=True, late=1), 0), np.array(ok)
+    learner.tell(learner.ask(4), measured(np.ones(4)))
     before = parameters(learner).copy()
-    seconds = np.where(ran, np.arange(1.0, 5.0), np.inf)
-    learner.tell(learner.ask(4), Measurements(seconds, (~ran).astype(np.uint8)))
+    seconds = np.where(succeeded, np.arange(1.0, 5.0), np.inf)
+    learner.tell(learner.ask(4), Measurements(seconds, (~succeeded).astype(np.uint8)))
     return parameters(learner) - before, float(learner.state()["baseline"][0])
 
 
@@ -204,7 +204,7 @@ def test_nothing_becomes_nan_however_long_steps_take(settings, seconds):
     learner = make(PROBLEM, settings, 0)
     for _ in range(10):
         placements = learner.ask(learner.batch)
-        learner.tell(placements, told(seconds * (1 + placements.mean(axis=1))))
+        learner.tell(placements, measured(seconds * (1 + placements.mean(axis=1))))
     assert np.isfinite(parameters(learner)).all()
 
 
@@ -215,7 +215,7 @@ def test_one_device_leaves_nothing_to_learn(settings):
     for _ in range(3):
         placements = learner.ask(learner.batch)
         assert (placements == 0).all()
-        learner.tell(placements, told(np.arange(1.0, 1.0 + len(placements))))
+        learner.tell(placements, measured(np.arange(1.0, 1.0 + len(placements))))
     assert np.isfinite(parameters(learner)).all()
 
 
@@ -232,15 +232,15 @@ def test_the_moving_average_begins_at_a_failure_and_keeps_nine_tenths():
     expected = -np.sqrt(failure_seconds(PROBLEM))
     for seconds in (4.0, 9.0):
         assert learner.state()["baseline"][0] == pytest.approx(expected)
-        learner.tell(learner.ask(4), told(np.full(4, seconds)))
+        learner.tell(learner.ask(4), measured(np.full(4, seconds)))
         expected = 0.9 * expected - 0.1 * np.sqrt(seconds)
     assert learner.state()["baseline"][0] == pytest.approx(expected)
 
 
 def test_a_number_of_groups_and_a_rule_to_begin_with_can_be_asked_for():
     assert with_grouping(PAPER, Learning()).groups == 256
-    asked = with_grouping(PAPER, Learning(grouping="metis", groups=12))
-    assert (asked.groups, asked.grouping, asked.trust) == (12, "metis", TUNED.trust)
+    settings = with_grouping(PAPER, Learning(grouping="metis", groups=12))
+    assert (settings.groups, settings.grouping, settings.trust) == (12, "metis", TUNED.trust)
 
 
 def test_a_trusted_rule_decides_the_first_groups():
@@ -297,8 +297,8 @@ def test_devices_of_groups_stay_from_the_frozen_update_on():
     for _ in range(6):
         placements = learner.ask(1)
         devices_of_groups.append(learner.state()["devices"])
-        learner.tell(placements, told(1.0 + placements.mean(axis=1)))
-    assert all((each == devices_of_groups[2]).all() for each in devices_of_groups[3:])
+        learner.tell(placements, measured(1.0 + placements.mean(axis=1)))
+    assert all((devices == devices_of_groups[2]).all() for devices in devices_of_groups[3:])
 
 
 def test_frozen_devices_are_restored():
@@ -314,7 +314,7 @@ def step(settings, draws_before):
     for _ in range(draws_before):
         learner._last_draw = learner.hierarchy.draw(1, 1, generator(9), 0.5)
     placements = learner.ask(1) if not draws_before else np.zeros((1, PROBLEM.n), np.int32)
-    learner.tell(placements, told(np.array([4.0])))
+    learner.tell(placements, measured(np.array([4.0])))
     return parameters(learner)
 
 

@@ -19,7 +19,7 @@ OTHER = told_otherwise(PROBLEM)
 WORKED = with_other_work(PROBLEM)
 PAPER = Learning(settings="paper")
 TUNED = Learning()
-TOLD = Learning(grouping="heavy-edge")
+HEAVY_EDGE = Learning(grouping="heavy-edge")
 BYTES = Learning(grouping="bytes")
 NEED_TORCH = ("spotlight", "colocrl", "hierarchical")
 
@@ -37,7 +37,7 @@ def method(request):
 
 
 def test_in_tuned_settings_the_first_proposals_are_the_same_whatever_ops_take(method):
-    first, other = (first_proposals(each, method, TUNED) for each in (PROBLEM, OTHER))
+    first, other = (first_proposals(problem, method, TUNED) for problem in (PROBLEM, OTHER))
     np.testing.assert_array_equal(first, other)
 
 
@@ -45,20 +45,20 @@ def test_in_tuned_settings_the_first_proposals_are_the_same_whatever_ops_take(me
 def test_in_the_papers_settings_they_are_the_same_too(of_a_paper):
     if of_a_paper in NEED_TORCH:
         pytest.importorskip("torch")
-    first, other = (first_proposals(each, of_a_paper, PAPER) for each in (PROBLEM, OTHER))
+    first, other = (first_proposals(problem, of_a_paper, PAPER) for problem in (PROBLEM, OTHER))
     np.testing.assert_array_equal(first, other)
 
 
 def test_with_groups_that_are_told_costs_they_are_others():
-    told = Learning(grouping="heavy-edge", groups=16)
-    first, other = (first_proposals(each, "post", told) for each in (PROBLEM, OTHER))
+    sixteen = Learning(grouping="heavy-edge", groups=16)
+    first, other = (first_proposals(problem, "post", sixteen) for problem in (PROBLEM, OTHER))
     assert (first != other).any()
 
 
 @pytest.mark.parametrize(
     ("learning", "knows"),
     [
-        (TOLD, "told costs"),
+        (HEAVY_EDGE, "told costs"),
         (Learning(grouping="metis"), "told costs"),
         (TUNED, "measured times and FLOPs"),
         (BYTES, "measured times only"),
@@ -71,21 +71,23 @@ def test_a_learners_result_says_what_it_was_told(learning, knows):
     assert solve(PROBLEM, "post", evaluations=12, learning=learning).knows == knows
 
 
-@pytest.mark.parametrize("learning", [TUNED, TOLD, BYTES], ids=["tuned", "heavy-edge", "bytes"])
+@pytest.mark.parametrize(
+    "learning", [TUNED, HEAVY_EDGE, BYTES], ids=["tuned", "heavy-edge", "bytes"]
+)
 def test_every_learner_says_what_it_was_told(method, learning):
     learner = METHODS[method].learner()(PROBLEM, learning, 240, 0)
-    assert learner.told_costs == (learning is TOLD)
+    assert learner.told_costs == (learning is HEAVY_EDGE)
     assert learner.reads_flops == (learning is TUNED)
 
 
 def test_with_groups_by_bytes_no_learner_sees_flops(method):
-    first, other = (first_proposals(each, method, BYTES) for each in (PROBLEM, WORKED))
+    first, other = (first_proposals(problem, method, BYTES) for problem in (PROBLEM, WORKED))
     np.testing.assert_array_equal(first, other)
 
 
 def test_groups_by_structure_change_with_flops():
     sixteen = Learning(groups=16)
-    first, other = (first_proposals(each, "post", sixteen) for each in (PROBLEM, WORKED))
+    first, other = (first_proposals(problem, "post", sixteen) for problem in (PROBLEM, WORKED))
     assert (first != other).any()
 
 
@@ -105,7 +107,9 @@ def test_a_method_that_does_not_learn_is_told_costs():
 
 
 def test_a_rule_that_takes_a_number_has_the_levels_of_the_settings():
-    learner = METHODS["post"].learner()(PROBLEM, TOLD, 240, 0)
+    learner = METHODS["post"].learner()(PROBLEM, HEAVY_EDGE, 240, 0)
     assert len(learner.groups) == 16
-    asked = METHODS["post"].learner()(PROBLEM, Learning(grouping="heavy-edge", groups=20), 240, 0)
-    assert len(asked.groups) == 20
+    learner_of_twenty = METHODS["post"].learner()(
+        PROBLEM, Learning(grouping="heavy-edge", groups=20), 240, 0
+    )
+    assert len(learner_of_twenty.groups) == 20

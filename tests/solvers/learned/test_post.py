@@ -26,7 +26,7 @@ def learner(settings=POST, samples=240, problem=PROBLEM, seed=0):
     return SoftmaxLearner(groups, settings, samples, 100.0, seed)
 
 
-def told(seconds, failed=False):
+def measurements(seconds, failed=False):
     outcome = np.full(len(seconds), int(failed), np.uint8)
     return Measurements(np.where(outcome == 0, seconds, np.inf), outcome)
 
@@ -34,7 +34,7 @@ def told(seconds, failed=False):
 def teach(learner, samples, seconds=lambda placements: 1.0 + (placements != 1).mean(axis=1)):
     for _ in range(samples // learner.batch):
         placements = learner.ask(learner.batch)
-        learner.tell(placements, told(seconds(placements)))
+        learner.tell(placements, measurements(seconds(placements)))
 
 
 # The rhythm of updates is that of Algorithm 1.
@@ -45,7 +45,7 @@ def test_it_is_told_of_twelve_samples_and_minimises_after_sixty():
     for _ in range(20):
         assert post.batch == 12
         placements = post.ask(12)
-        post.tell(placements, told(np.ones(12)))
+        post.tell(placements, measurements(np.ones(12)))
         minimised.append(len(post.state()["times"]) == 0)
     assert np.flatnonzero(minimised).tolist() == [4, 9, 14, 19]
 
@@ -63,7 +63,7 @@ def test_ascent_makes_a_good_sample_likelier_and_a_bad_one_less_so(gradient):
     ascent = learner(SoftmaxSettings(gradient=gradient, cross_entropy=False, K=2))
     placements = np.zeros((2, PROBLEM.n), np.int32)
     placements[1] = 1
-    ascent.tell(placements, told(np.array([2.0, 1.0])))
+    ascent.tell(placements, measurements(np.array([2.0, 1.0])))
     p = ascent.policy.probabilities
     assert (p[1] > 1 / 3).all()
     assert (p[0] < 1 / 3).all()
@@ -73,20 +73,20 @@ def test_exploration_falls_linearly_to_nothing():
     ce, least = learner(SoftmaxSettings(gradient=None), samples=240), []
     for _ in range(4):
         placements = np.zeros((60, PROBLEM.n), np.int32)
-        ce.tell(placements, told(np.ones(60)))
+        ce.tell(placements, measurements(np.ones(60)))
         least.append(float(ce.policy.probabilities[1:].sum(axis=0).max()))
     np.testing.assert_allclose(
-        least, [2 / 3 * 0.1 * left for left in (0.75, 0.5, 0.25, 0)], 1e-4, 1e-9
+        least, [2 / 3 * 0.1 * remaining for remaining in (0.75, 0.5, 0.25, 0)], 1e-4, 1e-9
     )
 
 
 def test_with_memory_an_elite_of_earlier_batches_counts_again():
     ce = learner(SoftmaxSettings(gradient=None, memory=2, epsilon=0.0, N=10))
     good, bad = np.ones((10, PROBLEM.n), np.int32), np.zeros((10, PROBLEM.n), np.int32)
-    ce.tell(good, told(np.ones(10)))
-    ce.tell(bad, told(np.full(10, 2.0)))
+    ce.tell(good, measurements(np.ones(10)))
+    ce.tell(bad, measurements(np.full(10, 2.0)))
     assert (ce.policy.probabilities[1] == 1).all()
-    ce.tell(bad, told(np.full(10, 2.0)))
+    ce.tell(bad, measurements(np.full(10, 2.0)))
     assert (ce.policy.probabilities[0] == 1).all()
 
 
@@ -127,7 +127,7 @@ def test_when_all_samples_fail_the_policy_stays_a_distribution():
     failing = learner()
     for _ in range(20):
         placements = failing.ask(12)
-        failing.tell(placements, told(np.ones(12), failed=True))
+        failing.tell(placements, measurements(np.ones(12), failed=True))
     np.testing.assert_allclose(failing.policy.probabilities.sum(axis=0), 1, rtol=1e-5)
 
 
@@ -135,15 +135,15 @@ def test_what_failed_is_not_promising_however_little_ran():
     ce = learner(SoftmaxSettings(gradient=None, epsilon=0.0, N=20))
     placements = np.zeros((20, PROBLEM.n), np.int32)
     placements[7] = 1
-    ran = np.arange(20) == 7
-    ce.tell(placements, Measurements(np.where(ran, 1.0, np.inf), np.where(ran, 0, 1)))
+    succeeded = np.arange(20) == 7
+    ce.tell(placements, Measurements(np.where(succeeded, 1.0, np.inf), np.where(succeeded, 0, 1)))
     assert (ce.policy.probabilities[1] == 1).all()
 
 
 def test_where_nothing_ran_there_is_nothing_to_minimise():
     ce = learner(SoftmaxSettings(gradient=None, epsilon=0.0, N=20))
     before = ce.policy.probabilities
-    ce.tell(ce.ask(20), told(np.ones(20), failed=True))
+    ce.tell(ce.ask(20), measurements(np.ones(20), failed=True))
     np.testing.assert_array_equal(ce.policy.probabilities, before)
 
 
@@ -157,7 +157,7 @@ def test_what_a_checkpoint_restores_goes_on_as_if_nothing_had_happened():
     for _ in range(5):
         placements = one.ask(12)
         np.testing.assert_array_equal(other.ask(12), placements)
-        measured = told(1.0 + placements.mean(axis=1))
+        measured = measurements(1.0 + placements.mean(axis=1))
         one.tell(placements, measured)
         other.tell(placements, measured)
     np.testing.assert_array_equal(one.policy.logits, other.policy.logits)
@@ -209,18 +209,18 @@ def test_what_a_group_may_not_run_on_is_drawn():
 
 
 def test_a_placement_to_start_with_is_measured_first_and_made_when_it_is_asked_for():
-    planned, made = np.arange(PROBLEM.n, dtype=np.int32) % 3, []
+    planned, calls = np.arange(PROBLEM.n, dtype=np.int32) % 3, []
 
     def start():
-        made.append(True)
+        calls.append(True)
         return planned
 
     tuned = make(TUNED["post"], PROBLEM, Learning(start=start, grouping="none"), 240, 0)
-    assert made == []
+    assert calls == []
     assert tuned.ask(12)[0].tolist() == planned.tolist()
-    tuned.tell(np.zeros((12, PROBLEM.n), np.int32), told(np.ones(12)))
+    tuned.tell(np.zeros((12, PROBLEM.n), np.int32), measurements(np.ones(12)))
     tuned.ask(12)
-    assert made == [True]
+    assert calls == [True]
 
 
 def test_the_papers_settings_start_with_what_they_draw():
@@ -253,7 +253,7 @@ def test_few_groups_are_placed_first_and_their_parts_later():
 def test_a_finer_group_begins_where_the_coarser_one_ended():
     ce = refined(120, settings=dataclasses.replace(POST, gradient=None, epsilon=0.0))
     placements = np.repeat([[0] * 5 + [1] * 5], 60, axis=0).astype(np.int32)
-    ce.tell(placements, told(np.ones(60)))
+    ce.tell(placements, measurements(np.ones(60)))
     assert len(ce.groups) == PROBLEM.n
     np.testing.assert_array_equal(ce.ask(60), placements)
 
@@ -262,8 +262,8 @@ def test_candidates_for_the_elite_stay_when_groups_become_finer():
     settings = dataclasses.replace(POST, gradient=None, epsilon=0.0, memory=2)
     ce = refined(120, settings=settings)
     good = np.repeat([[1] * 5 + [0] * 5], 60, axis=0).astype(np.int32)
-    ce.tell(good, told(np.ones(60)))
-    ce.tell(ce.ask(60) * 0, told(np.full(60, 2.0)))
+    ce.tell(good, measurements(np.ones(60)))
+    ce.tell(ce.ask(60) * 0, measurements(np.full(60, 2.0)))
     np.testing.assert_array_equal(ce.ask(1), good[:1])
 
 

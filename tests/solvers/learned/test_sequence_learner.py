@@ -42,11 +42,11 @@ def measured(seconds):
 
 def teach(learner, batches, seconds=lambda placements: 1.0 + (placements != 1).mean(axis=1)):
     """The placements asked for."""
-    asked = []
+    proposals = []
     for _ in range(batches):
-        asked.append(learner.ask(learner.batch))
-        learner.tell(asked[-1], measured(seconds(asked[-1])))
-    return asked
+        proposals.append(learner.ask(learner.batch))
+        learner.tell(proposals[-1], measured(seconds(proposals[-1])))
+    return proposals
 
 
 def likelihood(learner, device):
@@ -72,13 +72,13 @@ def test_every_batch_is_one_of_the_same_seed_and_of_no_other(method):
 
 
 def test_placements_do_not_depend_on_the_number_of_threads(method):
-    before, asked = torch.get_num_threads(), []
+    before, proposals = torch.get_num_threads(), []
     for threads in (1, 4):
         torch.set_num_threads(threads)
-        asked.append(teach(learner(method), 2))
+        proposals.append(teach(learner(method), 2))
         assert torch.get_num_threads() == threads
     torch.set_num_threads(before)
-    np.testing.assert_array_equal(*asked)
+    np.testing.assert_array_equal(*proposals)
 
 
 def test_pytorchs_own_random_numbers_are_left_alone(method):
@@ -131,11 +131,11 @@ def test_nothing_becomes_nan_however_long_steps_take(method, seconds):
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_a_budget_that_ends_within_a_batch_is_learnt_from(method, noise):
     cut = learner(method, noise=noise)
-    left = max(1, cut.batch - 3)
-    placements = cut.ask(left)
-    assert len(placements) == left
+    remaining = max(1, cut.batch - 3)
+    placements = cut.ask(remaining)
+    assert len(placements) == remaining
     cut.tell(placements, measured(1.0 + placements.mean(axis=1)))
-    assert cut.state()["samples"].tolist() == [left]
+    assert cut.state()["samples"].tolist() == [remaining]
 
 
 # A checkpoint restores the learner to the bit.

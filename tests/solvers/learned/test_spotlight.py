@@ -23,7 +23,7 @@ from situate.solvers.learned.spotlight import (  # noqa: E402
 from tests.solvers.families import devices, fork  # noqa: E402
 from tests.solvers.learning import beats_its_first_sixty, groups_as_asked, says_what_to_install  # noqa: E402
 
-RAN = np.ones(1, np.bool_)
+SUCCEEDED = np.ones(1, np.bool_)
 
 
 @pytest.fixture(autouse=True)
@@ -67,7 +67,7 @@ def test_the_first_trial_changes_nothing():
     model = policy()
     ascent = Ascent(model, "plain", 1.0)
     before = ascent.state()["parameters"].copy()
-    Proximal(PAPER).update(model, ascent, torch.zeros(1, 4, dtype=int), np.array([3.0]), RAN)
+    Proximal(PAPER).update(model, ascent, torch.zeros(1, 4, dtype=int), np.array([3.0]), SUCCEEDED)
     np.testing.assert_allclose(ascent.state()["parameters"], before, atol=1e-5)
 
 
@@ -77,9 +77,9 @@ def test_a_trial_faster_than_those_before_becomes_likelier_and_a_slower_one_less
 ):
     model, update, actions = policy(), Proximal(PAPER), torch.tensor([[1, 0, 2, 1]])
     ascent = Ascent(model, "plain", 1.0)
-    update.update(model, ascent, actions, np.array([2.0]), RAN)
+    update.update(model, ascent, actions, np.array([2.0]), SUCCEEDED)
     before = model.log_probs(actions).gather(2, actions.unsqueeze(2)).sum()
-    update.update(model, ascent, actions, np.array([seconds]), RAN)
+    update.update(model, ascent, actions, np.array([seconds]), SUCCEEDED)
     after = model.log_probs(actions).gather(2, actions.unsqueeze(2)).sum()
     assert bool(after > before) == likelier
 
@@ -90,7 +90,7 @@ def test_a_heavier_penalty_keeps_the_policy_closer_to_the_old_one():
         model, actions = policy(), torch.tensor([[1, 0, 2, 1]])
         update = Proximal(dataclasses.replace(PAPER, beta=beta))
         update.numbers[:] = 2.0, 1
-        update.update(model, Ascent(model, "plain", 1.0), actions, np.array([1.0]), RAN)
+        update.update(model, Ascent(model, "plain", 1.0), actions, np.array([1.0]), SUCCEEDED)
         moved.append((model.log_probs(actions).exp() - 1 / 3).abs().mean().item())
     assert moved[1] < 0.5 * moved[0]
 

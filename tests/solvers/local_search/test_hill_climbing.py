@@ -28,7 +28,7 @@ def climber(seed=0, forbidden=()):
     return HillClimber(groups, levels(PROBLEM, groups), InitialPlacements(groups), seed)
 
 
-def told(seconds):
+def measured(seconds):
     failed = np.isinf(seconds)
     return Measurements(seconds, failed.astype(np.uint8))
 
@@ -39,11 +39,11 @@ def wrong(placements):
 
 
 def climb(learner, samples, seconds=wrong):
-    asked = []
-    while sum(map(len, asked)) < samples:
-        asked.append(learner.ask(learner.batch))
-        learner.tell(asked[-1], told(seconds(asked[-1])))
-    return np.concatenate(asked)
+    proposals = []
+    while sum(map(len, proposals)) < samples:
+        proposals.append(learner.ask(learner.batch))
+        learner.tell(proposals[-1], measured(seconds(proposals[-1])))
+    return np.concatenate(proposals)
 
 
 def test_it_finds_what_is_wanted():
@@ -51,9 +51,9 @@ def test_it_finds_what_is_wanted():
 
 
 def test_everything_on_one_device_comes_first_then_a_draw_of_each_scale():
-    asked = climb(climber(), 1)
-    assert asked[:3].tolist() == [[device] * 40 for device in range(3)]
-    changes = (np.diff(asked[3:], axis=1) != 0).sum(axis=1)
+    proposals = climb(climber(), 1)
+    assert proposals[:3].tolist() == [[device] * 40 for device in range(3)]
+    changes = (np.diff(proposals[3:], axis=1) != 0).sum(axis=1)
     assert len(changes) == 3
     assert changes[0] < 12 < changes[-1]
 
@@ -73,11 +73,11 @@ def test_then_come_neighbours_of_the_best():
 def test_a_lucky_time_is_not_believed():
     learner = climber()
     first = learner.ask(learner.batch)
-    learner.tell(first, told(np.where(np.arange(len(first)) == 1, 0.5, 2.0)))
+    learner.tell(first, measured(np.where(np.arange(len(first)) == 1, 0.5, 2.0)))
     for _ in range(MEASUREMENTS - 1):
-        asked = learner.ask(BATCH)
-        assert asked[0].tolist() == first[1].tolist()
-        learner.tell(asked, told(np.array([1.0, 3.0, 3.0, 3.0])))
+        proposals = learner.ask(BATCH)
+        assert proposals[0].tolist() == first[1].tolist()
+        learner.tell(proposals, measured(np.array([1.0, 3.0, 3.0, 3.0])))
     assert learner.state()["numbers"][1] == np.mean([0.5, 1.0, 1.0, 1.0])
     assert learner.ask(BATCH)[0].tolist() != first[1].tolist()
 
@@ -86,8 +86,8 @@ def test_where_times_are_exact_once_more_is_enough():
     learner, at = climber(), []
     for _ in range(50):
         best = learner.state()["best"].tolist()
-        asked = climb(learner, 1)
-        at.append(best in asked.tolist())
+        proposals = climb(learner, 1)
+        at.append(best in proposals.tolist())
     assert np.flatnonzero(at[1:]).tolist() == [0]
 
 
@@ -95,7 +95,7 @@ def test_a_failure_where_it_is_does_not_drive_it_away():
     learner = climber()
     climb(learner, 1)
     before = learner.state()["numbers"][1]
-    learner.tell(learner.ask(BATCH), told(np.full(BATCH, np.inf)))
+    learner.tell(learner.ask(BATCH), measured(np.full(BATCH, np.inf)))
     assert learner.state()["numbers"][1] == before
 
 
@@ -106,15 +106,15 @@ def test_of_two_that_take_as_long_it_goes_to_the_later():
 
 
 def test_until_a_placement_runs_it_draws_blocks_of_every_size():
-    asked = climb(climber(), 400, lambda placements: np.full(len(placements), np.inf))
-    changes = (np.diff(asked[3:], axis=1) != 0).sum(axis=1)
+    proposals = climb(climber(), 400, lambda placements: np.full(len(placements), np.inf))
+    changes = (np.diff(proposals[3:], axis=1) != 0).sum(axis=1)
     assert changes.min() < 12 < changes.max()
 
 
 def test_no_group_is_where_it_may_not_run():
-    asked = climb(climber(forbidden=[(3, 0), (17, 1), (17, 2)]), 500)
-    assert (asked[:, 3] != 0).all()
-    assert (asked[:, 17] == 0).all()
+    proposals = climb(climber(forbidden=[(3, 0), (17, 1), (17, 2)]), 500)
+    assert (proposals[:, 3] != 0).all()
+    assert (proposals[:, 17] == 0).all()
 
 
 def test_where_nothing_can_move_it_asks_for_the_same_again():

@@ -128,10 +128,12 @@ def test_ctrl_c_returns_what_was_found_by_then() -> None:
     result.schedule.verify(problem)
 
 
-def _started(problem: Problem, lower_bound: float = 0.0, **limits: Any) -> Search:
+def _started(
+    problem: Problem, lower_bound: float = 0.0, outgrown: bool = False, **limits: Any
+) -> Search:
     search = Search(problem, budget=Budget(**limits), threads=1, lower_bound=lower_bound)
     search.offer(np.zeros(problem.n, np.int32), np.array(problem.graph.order, np.int32))
-    justification.offer_start(search)
+    justification.offer_start(search, outgrown)
     return search
 
 
@@ -139,6 +141,16 @@ def test_a_start_takes_a_share_of_the_budget() -> None:
     search = _started(Problem(layered(10, 6, 1), devices(1, 1, 2)), evaluation_limit=1000)
     assert 50 < search.budget.evaluations <= 1000 * justification.START_SHARE + 10
     assert set(search.incumbent.placement.tolist()) == {0, 1, 2}
+
+
+def test_beyond_one_device_a_leading_start_goes_on() -> None:
+    """Up to so many lists of each chain; a start that lists far more in its share ends there."""
+    problem = Problem(layered(10, 6, 1), devices(1, 1, 2))
+    share, leading = justification.SHARE_BEYOND_ONE_DEVICE, justification.LEADING_SHARE
+    few = _started(problem, outgrown=True, evaluation_limit=200).budget.evaluations
+    assert 200 * share + 10 < few <= 200 * leading + 10
+    many = _started(problem, outgrown=True, evaluation_limit=2000).budget.evaluations
+    assert many <= 2000 * share + 10
 
 
 def test_a_start_far_above_the_bound_is_not_offered() -> None:

@@ -7,7 +7,6 @@ from itertools import product
 import numpy as np
 import pytest
 
-from situate import _core
 from situate.data.cluster import Cluster
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
@@ -111,34 +110,6 @@ def test_parts_are_of_the_mapped_devices(seed: int) -> None:
     placement = solve(problem, "partition_dfs").placement
     assert problem.allowed[problem.unit, placement].all()
     assert Mapping.onto(problem, accelerators(problem)).devices.size
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"side": np.full(3, -1, np.int8)}, "a side and a place"),
-        ({"side": np.full(4, 3, np.int8)}, "sides are -1 to 2"),
-        ({"order": np.array([0, 1, 2, 2])}, "names every unit once"),
-        ({"order": np.array([0, 1, 2, 4])}, "names every unit once"),
-        ({"share": 1.5}, "a share is 0 to 1"),
-        ({"share": np.nan}, "a share is 0 to 1"),
-    ],
-)
-def test_the_core_refuses_what_is_no_bisection(changes: dict[str, object], message: str) -> None:
-    given = {"side": np.full(4, -1, np.int8), "order": np.arange(4), "share": 0.5} | changes
-    four = Problem(apart(4), devices(1, 1))
-    with pytest.raises(ValueError, match=message):
-        _core.partition.bisect(unit_graph(four).in_core(four), **given)  # type: ignore[arg-type]
-
-
-def test_units_left_out_and_fixed_ones_stay() -> None:
-    side = np.array([2, 1, 0, -1, -1, 2], np.int8)
-    problem = Problem(apart(6), devices(1, 1))
-    result = _core.partition.bisect(
-        unit_graph(problem).in_core(problem), side=side, order=np.arange(6), share=0.5
-    )
-    assert result[[0, 1, 2, 5]].tolist() == [2, 1, 0, 2]
-    assert sorted(result[[3, 4]].tolist()) == [0, 1]
 
 
 def order(graph: Graph) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -15,6 +17,7 @@ from situate.solvers.heuristics.pass_schedules import SCHEDULES
 from situate.solvers.search import Search
 from situate.solvers.slice_pipelines.offering import SLACKS, offer_slice_pipelines
 from tests.solvers.families import OBJECTIVES, RULES, chain, devices
+from tests.solvers.parts import training
 from tests.solvers.slice_pipelines.uniform import uniform
 from tests.solvers.slices import sliced
 from tests.solvers.test_solve import check
@@ -53,6 +56,17 @@ def test_every_layer_is_where_its_parameter_and_its_update_are():
     for layer, other in ("ab", "ba"):
         beside = (f"slice0/{layer}", f"slice1/g{layer}", f"{layer}/add1", f"{layer}/sgd")
         assert {at[name] for name in beside} == {at[layer]} != {at[other]}
+
+
+def test_slices_of_parts_go_through_teams():
+    problem = Problem(training(2, 2, slices=4), devices(1, 1, 1, 1, bandwidth=1e9))
+    result = solve(problem, "one_f_one_b")
+    at = dict(zip([op.name for op in problem.graph.ops], result.placement.tolist(), strict=True))
+    for layer, k in product(range(2), range(2)):
+        names = (f"{s}/{name}{layer}/{k}" for s in range(4) for name in ("forward", "late"))
+        assert {at[name] for name in names} == {2 * layer + k}
+    # Four slices keep each team busy for 12 seconds, and wait for a pass of the other team.
+    assert 12 < result.value < 12 + 3
 
 
 def test_a_stage_is_cut_anew_where_its_device_lacks_memory():

@@ -11,6 +11,7 @@ from situate.data.problem import Problem
 from situate.data.slices import Slices
 from situate.solvers.slice_pipelines.places import places
 from tests.solvers.families import devices
+from tests.solvers.parts import training
 from tests.solvers.slices import sliced
 
 
@@ -87,3 +88,13 @@ def test_a_backward_op_that_reads_a_parameter_alone_is_beside_the_forward_op_tha
     )
     place = found(Problem(Graph("product", ops, tensors, slices=Slices((1, 1))), devices(1)))
     assert place == {"w": 1, "f0": 0, "f1": 1, "f2": 2, "g2": 2, "g1": 1}
+
+
+def test_all_parts_of_an_op_have_one_place():
+    place = found(Problem(training(3, 2, slices=2), devices(*[1] * 6)))
+    for layer in range(2):
+        names = (
+            "0/weight",
+            *(f"{s}/{name}" for s in "01" for name in ("forward", "input", "late")),
+        )
+        assert {place[f"{name}{layer}/{k}"] for name in names for k in range(3)} == {layer}

@@ -9,8 +9,10 @@ import pytest
 
 from situate.data.problem import Problem
 from situate.errors import SituateError
+from situate.solvers.slice_pipelines.sites import Sites
 from situate.solvers.slice_pipelines.stages import Line, Weights, cut, line_of, weights_of
 from tests.solvers.families import chain, devices
+from tests.solvers.parts import training
 from tests.solvers.slices import sliced
 
 
@@ -26,6 +28,21 @@ def test_bytes_are_those_of_parameters_of_what_is_kept_and_of_what_crosses():
     assert line.persistent.tolist() == [7, 5]
     assert line.activations.tolist() == [0, 1]
     assert line.crossing.tolist() == [0, 2 * (1 + 5), 0]
+
+
+def test_a_tensor_crosses_once_for_each_part_that_reads_it():
+    of_slices = line_of(Problem(training(2, 2, slices=1 + 1), devices(1, 1)))
+    # Forward and backward, each of two slices sends two parts to two readers.
+    assert of_slices.crossing.tolist() == [0, 2 * 2 * 2 * 2, 0]
+
+
+def test_a_whole_batch_may_count_as_one_slice():
+    problem = Problem(training(2, 3), devices(1, 1))
+    once = [op.phase == "update" or op.persistent > 0 for op in problem.graph.ops]
+    slices = np.where(once, -1, 0)
+    own = line_of(problem, Sites.of(problem), slices)
+    assert own.count == 1
+    assert own.seconds.tolist() == [[3.0]] * 3
 
 
 def test_a_step_that_takes_its_batch_whole_is_refused_with_what_to_give():
@@ -54,6 +71,14 @@ def slowest(seconds, borders) -> float:
 
 
 # Cuts of a line into stages.
+def test_stages_take_their_shares_of_the_seconds():
+    own, none = line([1.0] * 8), np.zeros(2, np.int64)
+    weights_of_shares = weights_of(
+        own, np.arange(2), none, np.full(2, np.inf), np.array([0.25, 0.75])
+    )
+    assert cut(own, weights_of_shares, 0.0).tolist() == [2]
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_the_slowest_stage_is_as_fast_as_in_any_cut(seed):
     rng = np.random.default_rng(seed)

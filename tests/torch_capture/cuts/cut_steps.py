@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import msgspec
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -25,10 +28,17 @@ def devices(count: int = GPUS, bandwidth: float = 300e9, memory: int | None = No
     return Cluster("gpus", gpus, (Link("*", "*", bandwidth=bandwidth, latency=2e-6),))
 
 
-def chosen(build: Any, cluster: Cluster | None = None) -> tuple[dict[str, int], Result]:
-    """The number of parts by kind, in the order of the cuts, and a plan of the step in them."""
-    step, machine = trace_step(build, "adam", "step"), cluster or devices()
-    choice = choose_cuts(CutStep.of(step, lambda graph: Problem(graph, machine)))
+def chosen(
+    build: Any, cluster: Cluster | None = None, sliced: bool = True
+) -> tuple[dict[str, int], Result]:
+    """The number of parts by kind, in the order of the cuts, and a plan of the step in them.
+
+    Args:
+        sliced: False to leave out slices of the batch.
+    """
+    traced, machine = trace_step(build, "adam", "step"), cluster or devices()
+    step = CutStep.of(traced, lambda graph: Problem(graph, machine))
+    choice = choose_cuts(step if sliced else replace(step, sliced=lambda _: None))
     plan = solve(choice.problem, evaluations=200)
     cuts = choice.problem.graph.cuts
     return {cut.name: len(cut.shares) for cut in cuts.cuts} if cuts else {}, plan
@@ -133,3 +143,26 @@ def large_batch() -> Any:
 def long_context() -> Any:
     """Long attention with a single head: context parallel."""
     return Attention(128, 1, False), (torch.empty(1, 16_384, 128),), _squares
+
+
+def two_nodes(bandwidth: float = 2e9) -> Cluster:
+    """Two nodes of two GPUs on a slow network."""
+    links = (
+        Link("*", "*", bandwidth, 2e-6),
+        *(Link(f"node{k}*", f"node{k}*", 300e9, 2e-6) for k in range(2)),
+    )
+    gpus = tuple(
+        msgspec.structs.replace(gpu, name=f"node{k // 2}-gpu{k % 2}")
+        for k, gpu in enumerate(devices().devices)
+    )
+    return Cluster("two nodes", gpus, links)
+
+
+def wide_layers(batch: int = 4) -> Callable[[], Any]:
+    """A build of four wide layers for a few long samples."""
+
+    def build() -> Any:
+        layers = [Perceptron(1024, 16384) for _ in range(4)]
+        return nn.Sequential(*layers), (torch.empty(batch, 256, 1024),), _squares
+
+    return build

@@ -85,6 +85,16 @@ def perceptron() -> Any:
     return model, (torch.randn(6, 8), torch.randn(6, 4)), lambda m, x, y: F.mse_loss(m(x), y)
 
 
+def samples() -> Any:
+    """Four layers for four samples."""
+    layers = [m for _ in range(4) for m in (nn.Linear(32, 256), nn.ReLU(), nn.Linear(256, 32))]
+
+    def loss(model: nn.Module, x: Tensor) -> Tensor:
+        return model(x).square().mean()
+
+    return nn.Sequential(*layers), (torch.randn(4, 16, 32),), loss
+
+
 def convolutions() -> Any:
     """Convolutions, some in groups, batch norms and poolings."""
     torch.manual_seed(0)
@@ -121,8 +131,8 @@ def recurrent() -> Any:
 
 
 def dropping_in_attention() -> Any:
-    """A decoder whose attention drops scores, so that it has no operator of its own."""
-    return decoder(attention_dropout=0.1)
+    """A decoder of one layer whose attention drops scores, and so has no operator of its own."""
+    return decoder(1, attention_dropout=0.1)
 
 
 NETWORKS = {

@@ -38,6 +38,21 @@ def test_slices_go_through_all_stages() -> None:
         pipeline_of_teams(*on(products(layers=4, slices=3), by_layer, gpus(4)), "Tool")
 
 
+def side_by_side(op: Op) -> int:
+    """Odd slices go through a pipeline of their own."""
+    return by_layer(op) + 4 * ((op.slice or 0) % 2)
+
+
+def test_pipelines_side_by_side_share_out_the_slices() -> None:
+    mesh = pipeline(products(layers=4, slices=4), side_by_side)
+    assert mesh is not None
+    # The teams of a stage follow one another.
+    assert mesh.devices == ((0, 1), (4, 5), (2, 3), (6, 7))
+    assert (mesh.counts, mesh.pipelines, mesh.copies) == ((2, 2), 2, 2)
+    assert (mesh.slices, mesh.samples, mesh.batch) == (2, 1, 4)
+    assert mesh.team_of == (0, 1, 0, 1)
+
+
 def test_ops_that_are_elsewhere_are_said_with_the_figures_of_the_pipeline() -> None:
     def devices(op: Op) -> int:
         is_moved = op.module == "layers.0.down" and op.part == 0 and op.kind != "parameter"
@@ -64,14 +79,27 @@ def test_other_plans_are_refused(devices, message) -> None:
         pipeline(products(layers=4), devices)
 
 
-def test_slices_that_differ_in_their_teams_are_refused() -> None:
+def test_slices_through_pipelines_that_share_a_team_are_refused() -> None:
     def devices(op: Op) -> int:
-        return by_layer(op) + (4 if op.slice == 1 else 0)
+        return by_layer(op) + (2 if op.slice == 1 else 0)
 
     with pytest.raises(
-        PlanError, match=r"layer 0 runs on gpu0, gpu1 for slice 0 and on gpu4, gpu5"
+        PlanError, match=r"layer 0 runs on gpu0, gpu1 for slice 0 and on gpu2, gpu3 for slice 1"
     ):
         pipeline(products(layers=4, slices=2), devices)
+
+
+def test_pipelines_of_unequal_stages_are_refused() -> None:
+    def devices(op: Op) -> int:
+        return 4 + 2 * (layer(op) > 0) + (op.part or 0) if op.slice == 1 else by_layer(op)
+
+    with pytest.raises(PlanError, match="side by side have unequal numbers of layers"):
+        pipeline(products(layers=4, slices=2), devices)
+
+
+def test_pipelines_that_take_unequal_shares_of_the_slices_are_refused() -> None:
+    with pytest.raises(PlanError, match="take unequal shares of the slices"):
+        pipeline(products(layers=4, slices=3), side_by_side)
 
 
 def test_whole_layers_are_refused() -> None:

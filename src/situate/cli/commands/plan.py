@@ -50,8 +50,7 @@ def plan(
     from situate.cli.names import check_method
     from situate.cli.outputs import draw_curves, write_outputs, write_report
     from situate.cli.search import interruptible, resumption
-    from situate.cli.sharding import plan_sharding
-    from situate.cli.stages import plan_stages
+    from situate.cli.sharding import plan_sharding, plan_stages
     from situate.cli.step import print_slice_summary, read_step, run_step, whole_problem
     from situate.cli.terminal import BAD_INPUT, note
     from situate.report.slices.choice import slicing_text

@@ -65,7 +65,7 @@ class RealMachine:
 
     Args:
         problem: a graph on a cluster of this machine's devices.
-        subject: the model that the graph was captured from. It is trained at a learning rate of
+        subject: the model that the graph was captured from. Training uses a learning rate of
             zero, so every placement starts from its current parameters.
         limit: seconds before a placement times out, counted from when its devices are ready.
         fresh: start new processes for every placement; None for all devices but CPUs.

@@ -28,8 +28,8 @@ VISIBLE_GPUS_VARIABLE = "CUDA_VISIBLE_DEVICES"
 class Reservation:
     """Cores and GPUs that no other worker gets until this process ends or calls `close`.
 
-    Each is claimed by binding a Unix socket to its name, which only one process can do. Linux frees
-    the name when the process ends, however it ends. This process, and all that it starts
+    A worker claims each by binding a Unix socket to its name, which only one process can do. Linux
+    frees the name when the process ends, however it ends. This process, and all that it starts
     afterwards, runs on these cores and sees these GPUs.
 
     Raises:

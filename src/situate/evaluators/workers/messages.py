@@ -1,7 +1,7 @@
 """Messages between a dispatcher and its workers, and their encoding as bytes.
 
-Thousands of samples and measurements may travel per second. They are sent as tuples of bytes and
-numbers, which takes a quarter of the time of pickled arrays and classes. All other messages are
+Thousands of samples and measurements may travel per second. Tuples of bytes and numbers
+encode them, which takes a quarter of the time of pickled arrays and classes. All other messages are
 pickled, and none of them is a tuple.
 """
 

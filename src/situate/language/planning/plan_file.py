@@ -21,8 +21,6 @@ from situate.language.planning.workload import Workload
 LIMIT = 2**24
 """Largest file of a plan, in bytes."""
 
-HOST_NAME = "host"
-
 
 class LanguagePlan(
     msgspec.Struct,

@@ -14,6 +14,10 @@ from situate.language.training.machine import Machine
 
 Sizes = Floats | float
 
+START = 35e-6
+"""Seconds of a collective beside its steps: its kernel starts on all GPUs (all-reduces of 1 MiB
+among two to eight A100; VIA-Research/vTrain, `trace/a100`)."""
+
 
 def _group_shape(machine: Machine, size: Floats, stride: Floats) -> tuple[Floats, Floats]:
     """(layouts,) GPUs of a group in one node, and nodes of the group.
@@ -35,6 +39,17 @@ def gather_seconds(machine: Machine, size: Floats, stride: Floats, amount: Sizes
         size, stride: of the group.
         amount: bytes of the whole result, or of the whole input.
     """
+    return _started(size, _ring_seconds(machine, size, stride, amount))
+
+
+def _started(size: Floats, seconds: Floats) -> Floats:
+    """(layouts,) seconds of a collective with its start; 0 in groups of one."""
+    result: Floats = np.where(size > 1, seconds + START, 0.0)
+    return result
+
+
+def _ring_seconds(machine: Machine, size: Floats, stride: Floats, amount: Sizes) -> Floats:
+    """(layouts,) seconds in which each byte passes all GPUs of a ring."""
     inside, nodes = _group_shape(machine, size, stride)
     share = (size - 1) / np.maximum(size, 1)
     # Groups side by side in a node share its adapters.
@@ -42,7 +57,7 @@ def gather_seconds(machine: Machine, size: Floats, stride: Floats, amount: Sizes
     link = amount * (inside - 1) / np.maximum(inside, 1) / machine.link
     across = np.where(nodes > 1, amount * share * groups / machine.network, 0.0)
     steps = (inside - 1) * machine.latency + (nodes - 1) * machine.network_latency
-    seconds: Floats = np.where(size > 1, np.maximum(link, across) + steps, 0.0)
+    seconds: Floats = np.maximum(link, across) + steps
     return seconds
 
 
@@ -51,14 +66,12 @@ def reduce_seconds(machine: Machine, size: Floats, stride: Floats, amount: Sizes
 
     Small messages take NCCL's tree, whose steps grow with the logarithm of the group.
     """
-    ring = 2 * gather_seconds(machine, size, stride, amount)
+    ring = 2 * _ring_seconds(machine, size, stride, amount)
     inside, nodes = _group_shape(machine, size, stride)
     slowest = np.where(nodes > 1, machine.network * inside / machine.node, machine.link)
     steps = 2 * np.log2(np.maximum(size, 1))
     latency = np.where(nodes > 1, machine.network_latency, machine.latency)
-    tree = np.where(size > 1, 2 * amount / slowest + steps * latency, 0.0)
-    seconds: Floats = np.minimum(ring, tree)
-    return seconds
+    return _started(size, np.minimum(ring, 2 * amount / slowest + steps * latency))
 
 
 def exchange_seconds(machine: Machine, size: Floats, amount: Sizes, copies: int) -> Floats:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from situate.errors import SituateError, nearest
 from situate.files.contents import one_line
-from situate.language.training.layout import Layout, LayoutTable, Run
-from situate.language.training.memory import RESERVED, last_rank, stage_memory
+from situate.language.training.layout import DEGREES, Layout, LayoutTable, Run
+from situate.language.training.memory import MARGIN, RESERVED, last_rank, stage_memory
 from situate.language.training.recipes import OPTIMIZERS, Recipe, find_recipe
 from situate.language.training.transformer import Transformer
 
@@ -26,6 +26,9 @@ LOGIT_BYTES = {"eager": 14.0, "fused": 0.2}
 
 RANK = 16
 """Rank of the adapters that are proposed."""
+
+LIMITS = {"batch": DEGREES["micro"], "seq": DEGREES["seq"], "lora": 2**16}
+"""Largest sizes by their option."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +58,12 @@ class TuningRun:
     def check(self) -> None:
         """
         Raises:
-            SituateError: choices exclude one another.
+            SituateError: choices exclude one another, or a size is absurd.
         """
+        sizes = {"batch": self.batch, "seq": self.sequence, "lora": self.rank}
+        for option, size in sizes.items():
+            if size > LIMITS[option]:
+                raise SituateError(f"--{option}: must be at most {LIMITS[option]:,}, got {size:,}")
         if self.weights not in FROZEN_BYTES:
             hint = nearest(self.weights, FROZEN_BYTES)
             raise SituateError(one_line(f"--weights {self.weights[:40]!r}{hint}"))
@@ -72,12 +79,14 @@ class Change:
     Attributes:
         name: what changes.
         run: the run with it.
-        bytes: that it needs.
+        bytes: predicted.
+        high: bytes that 99 of 100 runs stay below.
     """
 
     name: str
     run: TuningRun
     bytes: float
+    high: float
 
 
 def tuning_memory(model: Transformer, run: TuningRun) -> dict[str, float]:
@@ -133,11 +142,17 @@ def adapter_weights(model: Transformer, rank: int) -> int:
 
 def changes(model: Transformer, run: TuningRun) -> list[Change]:
     """Single changes and growing combinations of them, the least intrusive first."""
-    result = []
+    result: list[Change] = []
     for name, changed in (*_single(run), *_combined(run)):
-        if changed != run:
-            result.append(Change(name, changed, total(model, changed)))
+        if changed not in (run, *(row.run for row in result)):
+            roles = tuning_memory(model, changed)
+            result.append(Change(name, changed, sum(roles.values()), high_bytes(roles)))
     return result
+
+
+def high_bytes(roles: Mapping[str, float]) -> float:
+    """Bytes by role that 99 of 100 runs stay below; the CUDA context is as large in all."""
+    return MARGIN * (sum(roles.values()) - CONTEXT) + CONTEXT
 
 
 def total(model: Transformer, run: TuningRun) -> float:

@@ -26,6 +26,12 @@ FLASH_SHARE, SCORES_SHARE = 0.45, 0.35
 """Share of the nominal rate that the products of attention reach: with flash attention
 (arXiv:2307.08691, table of forward and backward passes), and with scores in memory."""
 
+SCORE_PASSES, SCORE_BACKWARD = 6.5, 9.5
+"""Times that a 2-byte score goes through memory without a kernel of its own. Forwards the product
+writes it, softmax and dropout read and write it, the mask has half of it, and the next product
+reads it. Backwards four products read or write it, dropout twice, softmax three times, and the mask
+is half of it."""
+
 CONVERSION = 3
 """Bytes that find the scale of an element of a product in 8 bits, and convert it."""
 
@@ -69,7 +75,7 @@ def attention_seconds(
         pairs: of queries and keys of all heads, without those that a mask hides.
         width: elements of a key and of a value.
         kernel: of the software.
-        scores: bytes of scores that pass through memory without flash attention.
+        scores: bytes of all scores, which go through memory without flash attention.
     """
     rate = gpu.rate("bfloat16") or gpu.rate("float16") or gpu.rate("float32")
     operations = 2.0 * pairs * width
@@ -79,8 +85,9 @@ def attention_seconds(
         # The backward pass computes the scores again: five products for two.
         return forward, 2.5 * forward
     # Without a kernel of its own, attention multiplies what the mask hides too.
-    forward = 2 * operations / (SCORES_SHARE * rate) + scores / (MEMORY_SHARE * gpu.bandwidth)
-    return forward, 2 * forward
+    products = 2 * operations / (SCORES_SHARE * rate)
+    once = scores / (MEMORY_SHARE * gpu.bandwidth)
+    return products + SCORE_PASSES * once, 2 * products + SCORE_BACKWARD * once
 
 
 def pass_seconds(gpu: Gpu, moved: Floats) -> Floats:

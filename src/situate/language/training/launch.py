@@ -19,6 +19,18 @@ TITAN_CHUNKS = 2
 """Chunks of a stage in torchtitan's interleaved pipelines, where a flag does not say the layers."""
 
 
+DISTRIBUTED = "--use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather"
+"""Flags of Megatron-LM's ZeRO-1, whose collectives overlap with products, as in the formulas."""
+
+MEGATRON_OPTIMIZERS = {
+    "adamw": [],
+    "adamw-bf16": ["--use-precision-aware-optimizer --exp-avg-dtype bf16 --exp-avg-sq-dtype bf16"],
+    "sgd": ["--optimizer sgd --sgd-momentum 0"],
+    "momentum": ["--optimizer sgd"],
+}
+"""Flags of optimisers, Adam being the default."""
+
+
 def _torchrun(machine: Machine) -> str:
     nodes = machine.count // machine.node
     rendezvous = " --rdzv-backend=c10d --rdzv-endpoint=$MASTER_ADDR:29500" if nodes > 1 else ""
@@ -27,7 +39,7 @@ def _torchrun(machine: Machine) -> str:
 
 def _megatron(model: Transformer, run: Run, machine: Machine) -> str:
     """A command of Megatron-LM, with the sizes of the model."""
-    layout = run.layout
+    layout, recipe = run.layout, run.recipe
     _check_recipe(run, "Megatron-LM", "megatron")
     _check_schedule(layout, "Megatron-LM")
     copies = layout.dp // (layout.shard or layout.dp)
@@ -40,12 +52,16 @@ def _megatron(model: Transformer, run: Run, machine: Machine) -> str:
         *(["--sequence-parallel"] if layout.sp else []),
         *([_virtual(model, layout)] if layout.vp > 1 else []),
         f"--micro-batch-size {layout.micro} --global-batch-size {layout.batch}",
-        *(["--use-distributed-optimizer"] if layout.zero == 1 else []),
+        *([DISTRIBUTED] if layout.zero == 1 and not recipe.optimizer.whole else []),
         *([f"--num-distributed-optimizer-instances {copies}"] if copies > 1 else []),
         *(["--optimizer-cpu-offload"] if layout.offload else []),
+        *([f"--mtp-num-layers {layout.mtp}"] if layout.mtp else []),
         *_recomputation(layout),
         *_precision(run),
+        *_optimizer(run),
         *_sizes(model, run),
+        *_experts(model),
+        f"--vocab-size {model.vocabulary}",
     ]
     return f"{_torchrun(machine)} pretrain_gpt.py {' '.join(flags)}"
 
@@ -76,23 +92,59 @@ def _precision(run: Run) -> list[str]:
     return flags.get(run.recipe.precision, [])
 
 
+def _optimizer(run: Run) -> list[str]:
+    """The flags of the optimiser.
+
+    Raises:
+        SituateError: Megatron-LM lacks it.
+    """
+    name, divides = run.recipe.optimizer.name, run.layout.zero == 1
+    if name == "muon":
+        return [f"--optimizer {'dist_muon' if divides else 'muon'}"]
+    if name == "adamw-bf16" and not divides:
+        raise SituateError("Megatron-LM has moments in bfloat16 with zero=1 alone")
+    if name not in MEGATRON_OPTIMIZERS:
+        names = ", ".join(("muon", *MEGATRON_OPTIMIZERS))
+        raise SituateError(f"Megatron-LM has no optimizer {name}: take {names}")
+    return MEGATRON_OPTIMIZERS[name]
+
+
 def _sizes(model: Transformer, run: Run) -> list[str]:
+    if model.latent:
+        raise SituateError("Megatron-LM takes the ranks of latent attention from its own recipes")
     flags = [
         f"--num-layers {model.layers} --hidden-size {model.hidden}",
         f"--num-attention-heads {model.heads} --ffn-hidden-size {model.ffn}",
         f"--seq-length {run.sequence} --max-position-embeddings {run.sequence}",
     ]
+    if model.head * model.heads != model.hidden:
+        flags.append(f"--kv-channels {model.head}")
     if model.kv_heads != model.heads:
         flags.append(f"--group-query-attention --num-query-groups {model.kv_heads}")
     if model.gated:
-        flags.append("--swiglu")
+        flags.append("--swiglu --normalization RMSNorm --disable-bias-linear")
+    if not model.positions:
+        flags.append("--position-embedding-type rope")
     if not model.tied:
         flags.append("--untie-embeddings-and-output-weights")
-    if model.experts is not None:
-        flags.append(
-            f"--num-experts {model.experts.count} --moe-router-topk {model.experts.used} "
-            f"--moe-ffn-hidden-size {model.experts.width}"
-        )
+    # The formulas have no masks of dropout; Megatron-LM's default is a tenth.
+    return [*flags, "--attention-dropout 0 --hidden-dropout 0"]
+
+
+def _experts(model: Transformer) -> list[str]:
+    if model.experts is None:
+        return []
+    mixture = model.experts
+    flags = [
+        f"--num-experts {mixture.count} --moe-router-topk {mixture.used}",
+        f"--moe-ffn-hidden-size {mixture.width}",
+        "--moe-grouped-gemm --moe-token-dispatcher-type alltoall",
+    ]
+    if mixture.shared_width:
+        flags.append(f"--moe-shared-expert-intermediate-size {mixture.shared_width}")
+    if mixture.dense_layers:
+        sparse = model.layers - mixture.dense_layers
+        flags.append(f"--moe-layer-freq '([0]*{mixture.dense_layers}+[1]*{sparse})'")
     return flags
 
 
@@ -100,6 +152,8 @@ def _torchtitan(model: Transformer, run: Run, machine: Machine) -> str:
     """A command of torchtitan; its model is chosen by its own name and flavour."""
     layout, recipe = run.layout, run.recipe
     _check_recipe(run, "torchtitan", "fsdp2", "amp")
+    if recipe.optimizer.name != "adamw":
+        raise SituateError(f"torchtitan has no optimizer {recipe.optimizer.name}: take adamw")
     if layout.zero in (1, 2):
         raise SituateError("torchtitan has no zero=1 or 2: it replicates, or divides all (zero=3)")
     if layout.offload:
@@ -170,6 +224,10 @@ def _deepspeed(model: Transformer, run: Run, machine: Machine) -> str:
     _check_recipe(run, "DeepSpeed", "deepspeed")
     _check_schedule(layout, "DeepSpeed")
     _only_replicas(layout, "DeepSpeed", "tp")
+    if layout.recompute == "selective":
+        raise SituateError(
+            "DeepSpeed repeats what train.py checkpoints: take recompute=full or none"
+        )
     if layout.shard:
         raise SituateError("DeepSpeed divides states among all replicas: leave shard out")
     if layout.tp > 1 and layout.zero == 3:
@@ -188,7 +246,8 @@ def _deepspeed(model: Transformer, run: Run, machine: Machine) -> str:
         content["tensor_parallel"] = {"autotp_size": layout.tp}
     nodes = f"--num_nodes {machine.count // machine.node} --num_gpus {machine.node}"
     text = json.dumps(content)
-    return f"deepspeed {nodes} train.py --deepspeed_config ds.json  # ds.json: {text}"
+    script = "train.py with gradient checkpointing, " if layout.recompute == "full" else ""
+    return f"deepspeed {nodes} train.py --deepspeed_config ds.json  # {script}ds.json: {text}"
 
 
 def _accelerate(model: Transformer, run: Run, machine: Machine) -> str:
@@ -202,6 +261,8 @@ def _accelerate(model: Transformer, run: Run, machine: Machine) -> str:
         f"--num_machines {nodes} --num_processes {machine.count}",
         f"--mixed_precision {mixed} --gradient_accumulation_steps {layout.count}",
     ]
+    if layout.recompute == "selective":
+        raise SituateError("accelerate repeats whole layers: take recompute=full or none")
     if layout.zero in (1, 2):
         raise SituateError("accelerate divides states by FSDP2 (zero=3), or by DeepSpeed")
     if layout.zero == 3 or layout.tp * layout.cp > 1:

@@ -23,7 +23,7 @@ RECOMPUTE = ("none", "selective", "full")
 
 DEGREES = {
     "dp": 2**20, "tp": 2**10, "cp": 2**10, "ep": 2**12, "etp": 2**10, "pp": 2**10, "vp": 2**8,
-    "shard": 2**20, "micro": 2**16, "batch": 2**24, "seq": 2**24,
+    "shard": 2**20, "mtp": 2**4, "micro": 2**16, "batch": 2**24, "seq": 2**24,
 }  # fmt: skip
 """Largest degrees by their key."""
 
@@ -38,6 +38,9 @@ SCHEDULES = ("1f1b", "zero-bubble")
 
 DEFAULT_SEQUENCE = 4096
 """Tokens of a sample at most, where a layout does not say them."""
+
+PREDICTION = "mtp needs recipe=megatron: other programs train no further predictions"
+"""Why a recipe excludes multi-token prediction."""
 
 PIPELINE_FILL = 4
 """Micro-batches for each stage of a pipeline, where a layout does not say the batch."""
@@ -64,6 +67,8 @@ class Layout:
         sp: the activations between matrices are divided among `tp` too (sequence parallelism).
         recompute: activations that the backward pass computes again.
         offload: masters, moments and their update are in host memory.
+        mtp: layers of the last stage that predict further tokens (multi-token prediction;
+            DeepSeek-V3, arXiv:2412.19437, section 2.2).
         zero_bubble: gradients of weights run late, where the pipeline would wait (ZB-H1 of
             arXiv:2401.10241, section 2).
     """
@@ -82,6 +87,7 @@ class Layout:
     sp: bool = False
     recompute: str = "none"
     offload: bool = False
+    mtp: int = 0
     zero_bubble: bool = False
 
     @property
@@ -102,6 +108,7 @@ class Layout:
             for key in ("cp", "ep", "etp", "vp", "shard")
             if getattr(self, key) > 1
         ]
+        degrees += [f"mtp={self.mtp}"] if self.mtp else []
         degrees += [f"micro={self.micro}", f"batch={self.batch}", f"zero={self.zero}"]
         degrees += [f"{key}=on" for key in SWITCHES if getattr(self, key)]
         degrees += [f"schedule={SCHEDULES[1]}"] if self.zero_bubble else []
@@ -154,6 +161,7 @@ class LayoutTable:
     sp: Integers
     recompute: Integers
     offload: Integers
+    mtp: Integers
     zero_bubble: Integers
 
     def __init__(self, columns: dict[str, Integers]) -> None:
@@ -248,7 +256,7 @@ def parse_layout(text: str, model: Transformer, devices: int) -> Run:
 AUTO = "auto"
 """The first word of a text that leaves the degrees to the search."""
 
-SEARCHED = ("batch", "seq", *WORDS[2:])
+SEARCHED = ("batch", "seq", "mtp", *WORDS[2:])
 """Keys that may stand beside `auto`."""
 
 
@@ -263,7 +271,10 @@ def parse_request(text: str, model: Transformer) -> tuple[Run, int | None]:
         if key not in SEARCHED:
             raise SituateError(f"--layout auto: chooses {key}: leave it out")
     recipe = find_recipe(words.get("recipe"), words.get("precision"), words.get("optimizer"))
-    return Run(Layout(), numbers.get("seq") or _sequence(model), recipe), numbers.get("batch")
+    layout = Layout(mtp=numbers.get("mtp", 0))
+    if layout.mtp and not recipe.software.predicts:
+        raise SituateError(f"--layout auto: {PREDICTION}")
+    return Run(layout, numbers.get("seq") or _sequence(model), recipe), numbers.get("batch")
 
 
 def _sequence(model: Transformer) -> int:
@@ -319,6 +330,7 @@ def _with_defaults(
         etp=numbers.get("etp", 1),
         zero=numbers.get("zero", recipe.zero),
         shard=numbers.get("shard", 0),
+        mtp=numbers.get("mtp", 0),
         sp=switches.get("sp", degrees["tp"] > 1),
         recompute=recompute,
         offload=switches.get("offload", False),
@@ -422,6 +434,7 @@ def _problems(run: Run, model: Transformer) -> list[str]:
             layout.shard and layout.ep > layout.shard * layout.cp * layout.tp,
             f"ep {layout.ep} is more than shard x cp x tp",
         ),
+        (layout.mtp and not recipe.software.predicts, PREDICTION),
         (layout.offload and layout.zero == 0, "offload needs zero=1, 2 or 3"),
         (
             layout.offload and recipe.optimizer.moment == "8-bit",

@@ -1,8 +1,7 @@
 """Bytes of each device of a training run, by role.
 
-Activations follow Korthikanti et al. (arXiv:2205.05198, sections 4 and 5), with gated networks,
-grouped queries, flash attention (arXiv:2205.14135) and experts added. All functions take tables of
-layouts and return one figure for each row.
+All functions take tables of layouts and return one figure for each row. Activations are those of
+`activations.py`.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from situate.language.training.activations import HALF, in_flight, layer_memory, stream_bytes
 from situate.language.training.layout import Floats, Integers, LayoutTable, Run
 from situate.language.training.recipes import Recipe
 from situate.language.training.software import Software
@@ -22,24 +22,18 @@ ROLES = (
 )
 """Roles of bytes on a device."""
 
-HALF = 2
-"""Bytes of an activation in mixed precision."""
-
-FULL = 2
-"""Number of full recomputation in a table."""
-
 NCCL_GROUP = 48 * 2**20
 """Bytes of NCCL's buffers for a group of GPUs (`NCCL_BUFFSIZE` of 4 MiB for each channel)."""
 
 RESERVED = 1.1
 """Bytes that PyTorch's allocator reserves for each byte allocated at the peak."""
 
-MARGIN = 1.19
+MARGIN = 1.08
 """Bytes by those predicted that 99 of 100 published runs stay below, whose features the formulas
 have (`benchmarks/layouts/memory.py`, cross-validated by model)."""
 
-COPIES = 4
-"""Copies of a token on its way to an expert and back that the backward pass needs."""
+SOFTMAX = 4
+"""Bytes of a probability of the loss, which its backward pass reads."""
 
 PREFETCHED = 2
 """Layers whose weights FSDP holds gathered at once: one computes, the next arrives."""
@@ -112,20 +106,39 @@ def peak_memory(model: Transformer, run: Run, table: LayoutTable) -> StageMemory
 
 def stage_weights(model: Transformer, table: LayoutTable, rank: Integers) -> tuple[Floats, Floats]:
     """(layouts,) elements of a stage's weights on a device: those outside experts, and experts'."""
+    first, last = rank == 0, rank == table.pp - 1
+    predictors = table.mtp * last
     layers = np.ceil(model.layers / table.pp)
     sparse = np.minimum(layers, model.expert_layers)
     dense = layers - sparse
-    first, last = rank == 0, rank == table.pp - 1
-    # A tied output has a copy of the embedding on the last stage.
-    output = last & ((table.pp > 1) | (not model.tied))
-    ends = model.embedding_weights * (first.astype(float) + output)
-    shared = sparse * model.shared_weights
-    divided = layers * model.attention_weights + dense * model.network_weights + shared + ends
-    whole = layers * model.norm_weights + sparse * model.router_weights
+    # A predictor is one more layer of the last kind.
+    sparse = sparse + predictors * (model.expert_layers > 0)
+    dense = dense + predictors * (model.expert_layers == 0)
+    latent = model.latent * model.hidden
+    attention = (sparse + dense) * (model.attention_weights - latent)
+    ends = model.embedding_weights * _embeddings(model, table, rank)
+    divided = attention + dense * model.network_weights + sparse * model.shared_weights + ends
+    whole = (sparse + dense) * (model.norm_weights + latent) + sparse * model.router_weights
     whole = whole + first * model.positions * model.hidden + last * model.hidden
+    # The projection of a token's embedding beside the stream, and their normalisations.
+    divided = divided + predictors * 2 * model.hidden**2
+    whole = whole + predictors * 3 * model.hidden
     count = model.experts.count if model.experts else 0
     experts = sparse * count * model.expert_weights / (table.ep * table.etp)
     return divided / table.tp + whole, experts
+
+
+def _embeddings(model: Transformer, table: LayoutTable, rank: Integers) -> Floats:
+    """(layouts,) matrices of the size of the embedding on a stage.
+
+    The last stage has the output, which is a copy of a tied embedding, and predictors need the
+    embedding itself.
+    """
+    last, several = rank == table.pp - 1, table.pp > 1
+    output = last & (several | (not model.tied))
+    input_copy = last & several & (table.mtp > 0) & (not model.tied)
+    count: Floats = (rank == 0).astype(float) + output + input_copy
+    return count
 
 
 def _states(
@@ -133,12 +146,18 @@ def _states(
 ) -> dict[str, Floats]:
     """Bytes of weights, gradients, masters, moments and gathered weights."""
     weights, experts = stage_weights(model, table, rank)
+    ends = model.embedding_weights * _embeddings(model, table, rank) / table.tp
     gathered = _gathered(model, recipe, table, rank)
-    return {**state_bytes(model, recipe, table, weights, experts), "gathered": gathered}
+    return {**state_bytes(model, recipe, table, weights, experts, ends), "gathered": gathered}
 
 
 def state_bytes(
-    model: Transformer, recipe: Recipe, table: LayoutTable, weights: Floats, experts: Floats
+    model: Transformer,
+    recipe: Recipe,
+    table: LayoutTable,
+    weights: Floats,
+    experts: Floats,
+    ends: Floats,
 ) -> dict[str, Floats]:
     """Bytes of a device's weights, gradients, masters and moments.
 
@@ -147,26 +166,37 @@ def state_bytes(
         recipe: bytes of each state.
         table: layouts.
         weights, experts: (layouts,) elements on the device, outside experts and of experts.
+        ends: (layouts,) elements of the embedding and the output among `weights`.
     """
-    zero, spread = table.zero, table.spread
+    shares = {
+        least: (
+            np.where(table.zero >= least, table.spread, 1.0),
+            np.where(table.zero >= least, np.maximum(table.expert_spread, 1), 1.0),
+        )
+        for least in (1, 2, 3)
+    }
 
     def total(size: float, least: int) -> Floats:
         """Bytes of a state that ZeRO divides from stage `least` on."""
-        divided = zero >= least
-        return size * (
-            weights / np.where(divided, spread, 1)
-            + experts / np.where(divided, np.maximum(table.expert_spread, 1), 1)
-        )
+        spread, expert_spread = shares[least]
+        return size * (weights / spread + experts / expert_spread)
 
-    moments = total(recipe.optimizer.bytes, 1)
-    if recipe.optimizer.factored:
+    update, (spread, _) = recipe.optimizer, shares[1]
+    moments = total(update.bytes, 1) + (update.end_bytes - update.bytes) * ends / spread
+    if update.factored:
         # A row and a column of float32 numbers for each matrix.
         moments = total(8.0 / np.sqrt(model.hidden), 1)
+    masters = total(recipe.master, 1)
+    if update.whole:
+        # One of the replicas has the states of the whole embedding, however few others it has.
+        embedding = np.minimum(ends, model.embedding_weights / table.tp)
+        masters = np.maximum(masters, recipe.master * embedding)
+        moments = np.maximum(moments, update.end_bytes * embedding)
     device = np.where(table.offload == 1, 0.0, 1.0)
     return {
         "weights": total(recipe.weight, 3),
         "gradients": total(recipe.gradient, 2),
-        "masters": device * total(recipe.master, 1),
+        "masters": device * masters,
         "moments": device * moments,
     }
 
@@ -188,7 +218,8 @@ def _gathered(model: Transformer, recipe: Recipe, table: LayoutTable, rank: Inte
     gathered = np.where(zero3, with_gradients + end_bytes, 0.0)
     whole = sum(stage_weights(model, table, rank))
     if recipe.software.stays_gathered:
-        step = (recipe.gathered + recipe.gradient) * whole
+        # Reduce-scatter reads a copy of a layer's gradients.
+        step = (recipe.gathered + recipe.gradient) * whole + recipe.gradient * layer
         gathered = np.where(zero3 & (table.pp > 1), step, gathered)
     if recipe.name == "amp":
         # Autocast keeps the cast weights of all layers to the end of the forward pass.
@@ -201,33 +232,25 @@ def logit_bytes(
 ) -> Floats:
     """Bytes of logits with their copies, which the last stage holds while it computes the loss.
 
-    A zero-bubble pipeline holds the logits' gradients of `pp - 1` micro-batches more, for the late
-    gradients of the output's matrix.
+    The softmax of each further prediction waits beside them. A zero-bubble pipeline holds the
+    logits' gradients of `pp - 1` micro-batches more, for the late gradients of the output's matrix.
+    The head's product reads the normalised stream, gathered with sequence parallelism, and writes
+    its gradient.
     """
     tokens = np.where(rank == table.pp - 1, tokens, 0.0)
     width = np.where(table.tp > 1, software.divided_logit_bytes, software.logit_bytes)
+    width = width + SOFTMAX * table.mtp
     late = np.minimum(table.pp, table.count) - 1
     width = width + HALF * np.where(table.zero_bubble == 1, late, 0)
-    logits: Floats = width * tokens * model.vocabulary / table.tp
+    gathered = np.where(table.sp == 1, 2.0, 1.0)
+    streams = HALF * model.hidden * (2 / table.sequence_split + gathered)
+    columns = model.vocabulary / table.tp
+    logits: Floats = tokens * (width * columns + streams)
+    if software.keeps_outputs:
+        outputs = HALF * columns * tokens * table.count * (table.pp > 1)
+        # In the end they are all there twice.
+        logits = np.maximum(logits + outputs, 2 * outputs)
     return logits
-
-
-def in_flight(model: Transformer, table: LayoutTable, rank: Integers) -> Floats:
-    """(layouts,) layers' worth of micro-batches that a stage holds at once.
-
-    1F1B holds one for each later stage and one more. Interleaved 1F1B (arXiv:2104.04473,
-    section 2.2) holds `2 (pp - rank - 1) + (vp - 1) group + 1` chunks, each of
-    `layers / (pp * vp)` layers. A zero-bubble pipeline runs gradients of weights `rank` passes late
-    and warms up by one pass for each later stage (`ScheduleInterleavedZeroBubble` of PyTorch), so
-    that every stage holds `(vp - 1) group + pp` chunks.
-    """
-    pp, vp, count = table.pp, table.vp, table.count
-    is_late = table.zero_bubble == 1
-    single = np.minimum(np.where(is_late, pp, pp - rank), count) * np.ceil(model.layers / pp)
-    warm = np.where(is_late, pp, 2 * (pp - rank - 1) + 1)
-    chunks = np.minimum(warm + (vp - 1) * table.group, count * vp)
-    layers: Floats = np.where(vp > 1, chunks * model.layers / (pp * vp), single)
-    return layers
 
 
 def _activations(
@@ -235,74 +258,8 @@ def _activations(
 ) -> tuple[Floats, Floats]:
     """Bytes that the forward pass keeps for the backward pass, and those of a repeated layer."""
     layer, again = layer_memory(model, run, table)
-    embedding = (rank == 0) * stream_bytes(model, run, table)
-    return in_flight(model, table, rank) * layer + embedding, again
-
-
-def layer_memory(model: Transformer, run: Run, table: LayoutTable) -> tuple[Floats, Floats]:
-    """(layouts,) bytes that a layer keeps of a micro-batch for its backward pass, and those that
-    the backward pass computes again."""
-    software = run.recipe.software
-    stored = layer_bytes(model, table, software)
-    core = _core_bytes(model, run, table, software)
-    start = HALF * model.hidden / table.sequence_split
-    sizes = [stored + core, stored, start]
-    if software.selective:
-        sizes[1] = start + software.selective * (stored - start)
-    layer = np.choose(table.recompute, [np.broadcast_to(size, len(table)) for size in sizes])
-    # The layer whose backward pass runs has its activations whole.
-    again = np.where(table.recompute == FULL, stored + core - start, 0.0)
-    again += np.where(table.recompute == 1, stored + core - sizes[1], 0.0)
-    scale = _scale(run, table)
-    return scale * layer, scale * again
-
-
-def stream_bytes(model: Transformer, run: Run, table: LayoutTable) -> Floats:
-    """(layouts,) bytes of a micro-batch between layers, on one device."""
-    return _scale(run, table) * HALF * model.hidden / table.sequence_split
-
-
-def _scale(run: Run, table: LayoutTable) -> Floats:
-    """(layouts,) tokens of a micro-batch on a device, twice in float32."""
-    width = 4.0 if run.recipe.precision in ("fp32", "tf32") else HALF
-    tokens: Floats = table.micro * run.sequence / table.cp
-    return tokens * (width / HALF)
-
-
-def layer_bytes(model: Transformer, table: LayoutTable, software: Software) -> Floats:
-    """(layouts,) bytes of a token that a layer stores, without the core of attention.
-
-    The inputs of two normalisations and their results, queries, keys and values, the result of
-    attention, and the results of the network's matrices.
-    """
-    tp, split = table.tp, table.sequence_split
-    masks = 2 * model.hidden if software.dropout else 0
-    between = (4 * HALF * model.hidden + masks) / split
-    joint = model.heads * model.head + model.kv_heads * (model.head + model.value_head)
-    attention = HALF * (joint + model.heads * model.value_head) / tp
-    # The gate and the first matrix, and their product.
-    width = 3 if model.gated else 2
-    network = width * HALF * model.ffn / tp
-    if model.experts is None:
-        return between + attention + network
-    mixture = model.experts
-    # Each expert's copy of the token beside the results of its matrices.
-    copy = HALF * model.hidden * COPIES
-    routed = mixture.used * (copy + width * HALF * mixture.width / table.etp) / _token_split(table)
-    shared = width * HALF * mixture.shared_width / tp
-    share = model.expert_layers / model.layers
-    return between + attention + share * (routed + shared) + (1 - share) * network
-
-
-def _token_split(table: LayoutTable) -> Floats:
-    """Devices of a tensor-parallel group among which tokens for experts are divided."""
-    return np.where((table.sp == 1) & (table.etp < table.tp), table.tp / table.etp, 1.0)
-
-
-def _core_bytes(model: Transformer, run: Run, table: LayoutTable, software: Software) -> Floats:
-    """(layouts,) bytes of a token for attention's core: statistics of rows, or scores."""
-    if software.attention != "scores":
-        return 4.0 * model.heads / table.tp
-    # Softmax, and with dropout its mask and its result.
-    score_bytes = 5 if software.dropout else 2
-    return score_bytes * model.heads * run.sequence / table.tp
+    stream = stream_bytes(model, run, table)
+    # A predictor keeps its two inputs and both beside one another.
+    predictors = table.mtp * (rank == table.pp - 1) * (layer + 4 * stream)
+    embedding = (rank == 0) * stream
+    return in_flight(model, table, rank) * layer + embedding + predictors, again

@@ -39,17 +39,27 @@ class Optimizer:
         moments: of each parameter.
         moment: their type.
         factored: the second moment is a row and a column (Adafactor, arXiv:1804.04235).
+        end_moments: of each parameter of the embedding and the output, if they differ.
+        whole: the update needs whole tensors, so that ZeRO-1 divides none.
     """
 
     name: str
     moments: int
     moment: Moment
     factored: bool = False
+    end_moments: int | None = None
+    whole: bool = False
 
     @property
     def bytes(self) -> float:
         """Bytes of the moments of a parameter."""
         return self.moments * MOMENT_BYTES[self.moment]
+
+    @property
+    def end_bytes(self) -> float:
+        """Bytes of the moments of a parameter of the embedding or the output."""
+        moments = self.moments if self.end_moments is None else self.end_moments
+        return moments * MOMENT_BYTES[self.moment]
 
 
 OPTIMIZERS = {
@@ -59,13 +69,14 @@ OPTIMIZERS = {
         Optimizer("adamw-bf16", 2, "bfloat16"),
         Optimizer("adamw8bit", 2, "8-bit"),
         Optimizer("adafactor", 0, "none", factored=True),
-        Optimizer("muon", 1, "float32"),
+        Optimizer("muon", 1, "float32", end_moments=2, whole=True),
         Optimizer("lion", 1, "float32"),
         Optimizer("momentum", 1, "float32"),
         Optimizer("sgd", 0, "none"),
     )
 }
-"""Optimisers by name. Muon (github.com/KellerJordan/Muon) has one moment for matrices."""
+"""Optimisers by name. Muon (github.com/KellerJordan/Muon) has one moment for matrices, and Adam
+updates the embedding and the output."""
 
 
 @dataclass(frozen=True)

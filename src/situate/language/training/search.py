@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from situate.errors import SituateError
 from situate.language.training.layout import RECOMPUTE, Integers, LayoutTable, Run, group_size
@@ -15,8 +14,6 @@ from situate.language.training.memory import MARGIN, peak_memory
 from situate.language.training.pricing import Price, prices
 from situate.language.training.seconds import step_seconds
 from situate.language.training.transformer import Transformer
-
-Mask = NDArray[np.bool_]
 
 MICRO = (1, 2, 4, 8, 16, 32)
 """Samples of a micro-batch that the search tries."""
@@ -58,7 +55,7 @@ def search(
 
     Args:
         model: the transformer.
-        run: the sequence and the recipe; its layout is not read.
+        run: the sequence, the recipe, and the further predictions of its layout.
         machine: the cluster.
         batch: samples of a step.
         count: layouts to return.
@@ -107,7 +104,8 @@ def legal_layouts(model: Transformer, run: Run, machine: Machine, batch: int) ->
         *("recompute", "offload", "zero_bubble"),
     )
     columns = np.array(rows, np.int64).reshape(len(rows), len(names)).T
-    return LayoutTable(dict(zip(names, columns, strict=True)))
+    mtp = np.full(len(rows), run.layout.mtp)
+    return LayoutTable(dict(zip(names, columns, strict=True)) | {"mtp": mtp})
 
 
 def _divisors(number: int) -> list[int]:

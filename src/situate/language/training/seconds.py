@@ -34,8 +34,9 @@ SELECTIVE, FULL = 1, 2
 BUSY = ("matrices", "grouped", "attention", "memory", "tensor", "context", "experts")
 """Parts in which the GPU runs kernels that the host launches."""
 
-SCORE_PASSES = 10
-"""Times that a 2-byte score goes through memory in attention without a kernel of its own."""
+SCORE_MATRICES = 4
+"""Matrices of scores that a block of Megatron-LM's kernel of softmax computes (`fused_softmax.py`,
+`is_kernel_available`)."""
 
 HOST_RATE = 5e9
 """Parameters that the host updates in a second (DeepSpeed's CPU Adam, arXiv:2101.06840)."""
@@ -127,6 +128,11 @@ class LayerPasses:
     context: Pass
 
     @property
+    def products(self) -> Pass:
+        """Seconds of all products, which hide the collectives of states."""
+        return self.projections + self.network + self.grouped + self.attention
+
+    @property
     def by_part(self) -> dict[str, Floats]:
         """Seconds of both directions by part of the step."""
         return {
@@ -177,13 +183,12 @@ def raw_seconds(
     launches = layers * _layer_launches(work)
     rounds = table.count + _idle_rounds(work, layer)
     parts = {part: rounds * layers * seconds for part, seconds in layer.items()}
-    # The last stage computes the head while the others wait.
-    parts["matrices"] = parts["matrices"] + rounds * head
-    parts["launches"] = rounds * launches
+    # The others wait for the head of the last stage, but not while the pipeline fills and empties.
+    parts["head"] = table.count * head
+    parts["launches"] = rounds * launches + table.count * work.software.end_launch
     parts["pipeline"] = _pipeline(work)
-    parts["data"] = _data(
-        work, rounds, layers * (layer["matrices"] + layer["grouped"] + layer["attention"])
-    )
+    products = layer_passes(work).products
+    parts["data"] = _data(work, layers * products.forward, layers * products.backward)
     parts["update"] = _update(work)
     parts["host"] = _host(work)
     return parts
@@ -215,9 +220,17 @@ def _repeated(work: Workload) -> tuple[Floats, Floats]:
 
 def _layer_launches(work: Workload) -> Floats:
     """Seconds in which the host launches the kernels of a layer for a micro-batch."""
+    table, software = work.table, work.software
+    again, full = _repeated(work)
     share = work.model.expert_layers / work.model.layers
-    launch = work.software.layer_launch + share * work.software.expert_launch
-    return launch * (3.0 + _repeated(work)[0])
+    launch = software.layer_launch + share * software.expert_launch
+    # The kernel of softmax takes several matrices of scores at once, or none.
+    apart = (table.micro * work.model.heads / table.tp) % SCORE_MATRICES > 0
+    softmax = software.softmax_launch * (software.attention == "scores")
+    launches = launch + np.where(apart, softmax, 0.0)
+    collectives = np.where(table.tp > 1, 2 * (2 + full), 0.0) * software.collective_launch
+    seconds: Floats = launches * (3.0 + again) + collectives
+    return seconds
 
 
 def layer_passes(work: Workload) -> LayerPasses:
@@ -293,7 +306,7 @@ def _attention(work: Workload) -> Pass:
     model, table = work.model, work.table
     keys = model.attended(work.run.sequence)
     heads = model.heads / table.tp
-    scores = SCORE_PASSES * work.width * work.tokens * heads * work.run.sequence
+    scores = work.width * work.tokens * heads * work.run.sequence
     pairs = work.tokens * heads * keys
     width = model.head + model.value_head
     return Pass(
@@ -362,12 +375,20 @@ def _context(work: Workload, attention: Floats) -> Pass:
 
 
 def head_seconds(work: Workload) -> Floats:
-    """The output's product with its loss, forwards and backwards."""
+    """The output's product with its loss, forwards and backwards, and layers of predictors.
+
+    A predictor has a layer, the projection of its two inputs, and a loss of its own.
+    """
     model, table, gpu = work.model, work.table, work.machine.weakest
     columns = model.vocabulary / table.tp
     product = product_seconds(gpu, work.kind, work.tokens, columns, model.hidden)
-    passes = pass_seconds(gpu, 2 * work.software.logit_bytes * work.tokens * columns)
-    return (1 + BACKWARD) * product + passes
+    passes = pass_seconds(gpu, work.software.loss_bytes * work.tokens * columns)
+    head = (1 + BACKWARD) * product + passes
+    inputs = product_seconds(
+        gpu, work.kind, work.tokens, model.hidden / table.tp, 2.0 * model.hidden
+    )
+    layer = sum(layer_passes(work).by_part.values(), np.zeros(len(table)))
+    return head + table.mtp * (head + (1 + BACKWARD) * inputs + layer)
 
 
 def _pipeline(work: Workload) -> Floats:
@@ -413,21 +434,36 @@ def state_seconds(work: Workload) -> StateSeconds:
     return StateSeconds(reduced, collected, gather_seconds(machine, size, stride, 0.0))
 
 
-def _data(work: Workload, rounds: Floats, compute: Floats) -> Floats:
-    """Collectives of gradients and weights among replicas, as far as nothing hides them."""
+def _data(work: Workload, forward: Floats, backward: Floats) -> Floats:
+    """Collectives of gradients and weights among replicas, as far as nothing hides them.
+
+    Args:
+        work: the arguments of all formulas.
+        forward, backward: seconds of a micro-batch's products in a stage.
+    """
     table, overlap = work.table, work.software.overlap
     states = state_seconds(work)
-    once = states.reduction + states.gathering
-    exposed = np.maximum(once - overlap * BACKWARD * compute, (1 - overlap) * once)
+    # The last backward pass hides gradients, and the first forward pass of the next step weights.
+    # While the last chunk of a stage passes, the collectives of all others have a group of passes.
+    spans = (1 + (table.vp - 1) * table.group) / table.vp
+    exposed = _exposed(states.reduction, overlap, spans * backward)
+    exposed = exposed + _exposed(states.gathering, overlap, spans * forward)
+    # ZeRO-2 reduces the gradients of each micro-batch.
+    again = np.where(table.zero == 2, table.count - 1, 0.0)
+    exposed = exposed + again * _exposed(states.reduction, overlap, backward)
     # ZeRO-3 gathers weights in both passes of each micro-batch, and reduces their gradients, all
     # layer by layer.
     layers = np.ceil(work.model.layers / table.pp)
     per_batch = 2 * states.gathering + states.reduction + 3 * layers * states.latency
     least = ZERO3_EXPOSED * per_batch
-    zero3 = np.maximum(per_batch - overlap * compute, least) * table.count
-    several = np.where(table.zero == 2, table.count, 1.0)
-    seconds: Floats = np.where(table.zero == 3, zero3, exposed * several)
+    zero3 = np.maximum(per_batch - overlap * (forward + backward), least) * table.count
+    seconds: Floats = np.where(table.zero == 3, zero3, exposed)
     return seconds
+
+
+def _exposed(seconds: Floats, overlap: float, compute: Floats) -> Floats:
+    """(layouts,) seconds of a collective that products of so many seconds do not hide."""
+    return np.maximum(seconds - overlap * compute, (1 - overlap) * seconds)
 
 
 def _update(work: Workload) -> Floats:

@@ -11,13 +11,19 @@ from typing import Literal
 
 GIB = 2**30
 
+LOSS_BYTES = 52
+"""Bytes of a logit that pass through memory in Megatron-LM's `tensor_parallel/cross_entropy.py`.
+
+To float32 6, maximum 4, difference 8, exponent 8, sum 4, quotient 8, gradient 8, to 16 bits 6.
+"""
+
 Attention = Literal["flash", "flash2", "scores"]
 """Kernels of attention: that of the GPU's generation (cuDNN, FlashAttention-3), FlashAttention-2,
 or matrix products with scores in memory."""
 
 PARTS = (
     *("matrices", "grouped", "attention", "memory", "launches", "tensor", "context", "experts"),
-    *("pipeline", "data", "update", "host"),
+    *("head", "pipeline", "data", "update", "host"),
 )
 """Parts of a step's seconds."""
 
@@ -45,9 +51,13 @@ class Software:
         name: in tables.
         attention: the kernel of its attention.
         dropout: masks of dropout are stored.
+        result_copies: copies of attention's result that the backward pass needs.
+        repeated_parts: parts of a layer's activations that selective recompute repeats.
+        offloaded: parts of a layer's activations that wait in host memory for its backward pass.
         logit_bytes: bytes for each logit at the peak: in the type of the weights, their copies in
             float32, and their gradients.
         divided_logit_bytes: the same if tensor parallelism divides them.
+        loss_bytes: that go through memory for each logit, forwards and backwards.
         selective: share of a layer's saved activations that selective recompute keeps, or 0 if it
             repeats the core of attention alone.
         repeated: share of a layer's matrix products that selective recompute repeats.
@@ -56,17 +66,27 @@ class Software:
         hidden: share of the collectives of tensor and expert parallelism that products hide.
         layer_launch: seconds in which the host launches the forward pass of a layer.
         expert_launch: further seconds of a layer with experts.
+        collective_launch: seconds of a collective of tensor parallelism.
+        softmax_launch: further seconds of a layer whose scores have no kernel of softmax.
+        end_launch: seconds of a micro-batch outside layers.
         expert_passes: times that the forward pass reads or writes a token's copy for an expert.
         stays_gathered: with a pipeline, ZeRO-3 keeps weights and gradients whole for the step.
         zero_bubble: its interleaved pipelines have a zero-bubble schedule.
+        keeps_outputs: pipelines keep the logits of all micro-batches, to join them after the step.
+        predicts: it trains layers that predict further tokens.
+        fused_softmax: softmax over scores is one kernel; else its float32 result stays.
         pace: the factors of its parts.
     """
 
     name: str
     attention: Attention = "flash2"
     dropout: bool = False
+    result_copies: int = 1
+    repeated_parts: tuple[str, ...] = ("scores",)
+    offloaded: tuple[str, ...] = ()
     logit_bytes: float = 14
     divided_logit_bytes: float = 14
+    loss_bytes: float = 28
     selective: float = 0.0
     repeated: float = 0.0
     workspace: int = 96 * 2**20
@@ -74,10 +94,24 @@ class Software:
     hidden: float = 0.0
     layer_launch: float = 400e-6
     expert_launch: float = 0.5e-3
+    collective_launch: float = 50e-6
+    softmax_launch: float = 0.0
+    end_launch: float = 0.0
     expert_passes: float = 4.0
     stays_gathered: bool = False
     zero_bubble: bool = False
+    keeps_outputs: bool = False
+    predicts: bool = False
+    fused_softmax: bool = True
     pace: Pace = Pace()
+
+    @property
+    def score_bytes(self) -> int:
+        """Bytes of a score that attention without a kernel of its own stores.
+
+        Softmax; with dropout its mask and its result; a float32 copy if nothing fuses it.
+        """
+        return 2 + 3 * self.dropout + 2 * (not self.fused_softmax)
 
 
 SOFTWARE = {
@@ -90,11 +124,13 @@ SOFTWARE = {
             "flash",
             logit_bytes=6,
             divided_logit_bytes=6,
+            loss_bytes=LOSS_BYTES,
             overlap=0.7,
             hidden=0.4,
             layer_launch=250e-6,
             expert_launch=0.3e-3,
-            pace=Pace({"matrices": 0.9}, 0.06, 0.31),
+            predicts=True,
+            pace=Pace({}, 0.06, 0.27),
         ),
         # torchtitan compiles its loss, but not that of logits divided by DTensor. Of every second
         # matrix product selective recompute keeps the result.
@@ -102,6 +138,7 @@ SOFTWARE = {
             "torchtitan",
             logit_bytes=12,
             divided_logit_bytes=18,
+            loss_bytes=24,
             selective=0.38,
             repeated=0.37,
             overlap=0.9,
@@ -109,12 +146,13 @@ SOFTWARE = {
             expert_launch=0.3e-3,
             stays_gathered=True,
             zero_bubble=True,
-            pace=Pace({}, 0.1, 0.18),
+            pace=Pace({}, 0.104, 0.182),
         ),
         # llm-foundry's trainer, Composer, with FSDP of PyTorch 1.
         Software(
             "composer",
             logit_bytes=10,
+            loss_bytes=20,
             overlap=0.9,
             pace=Pace({"matrices": 1.1, "attention": 1.22}, 0.06, 0.16),
         ),

@@ -46,6 +46,8 @@ class Transformer:
         window: tokens that a layer with a sliding window sees; 0 without windows.
         windowed: share of the layers with a window.
         context: tokens that the model was trained for; 0 if unknown.
+        latent: width of compressed queries, keys and values (multi-head latent attention), whose
+            matrices tensor parallelism leaves whole.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Transformer:
     window: int = 0
     windowed: float = 0.0
     context: int = 0
+    latent: int = 0
 
     @property
     def matrices(self) -> int:
@@ -363,6 +366,7 @@ def transformer_of_config(config: Config, name: str) -> Transformer:
         window=sizes.window if any(sizes.windowed) else 0,
         windowed=sum(sizes.windowed) / sizes.layers,
         context=sizes.context,
+        latent=latent.query_rank + latent.cache_rank + latent.rope if latent else 0,
     )
 
 

@@ -17,7 +17,7 @@ from situate.language.training.collectives import reduce_seconds
 from situate.language.training.gpus import Gpu
 from situate.language.training.layout import RECOMPUTE, Floats, Layout, LayoutTable, Run
 from situate.language.training.machine import Machine
-from situate.language.training.memory import RESERVED, last_rank, stage_memory
+from situate.language.training.memory import MARGIN, RESERVED, last_rank, stage_memory
 from situate.language.training.seconds import step_seconds
 from situate.language.training.transformer import Transformer
 
@@ -39,6 +39,7 @@ class Shares:
         seconds: of a step.
         reserved: bytes of each GPU.
         equal: all shares are equal.
+        sure: the GPUs have room for 99 of 100 runs; if False, for the predicted bytes.
     """
 
     way: Way
@@ -48,11 +49,12 @@ class Shares:
     seconds: float
     reserved: tuple[float, ...]
     equal: bool
+    sure: bool = False
 
-    def fits(self, machine: Machine) -> bool:
-        """True if every GPU has the bytes."""
+    def fits(self, machine: Machine, margin: float = MARGIN) -> bool:
+        """True if every GPU has the bytes times the margin."""
         pairs = zip(self.reserved, machine.gpus, strict=True)
-        return all(size <= gpu.memory for size, gpu in pairs)
+        return all(margin * size <= gpu.memory for size, gpu in pairs)
 
 
 @dataclass(frozen=True)
@@ -77,13 +79,24 @@ class GpuPrice:
 def unequal_shares(model: Transformer, run: Run, machine: Machine, batch: int) -> list[Shares]:
     """The fastest division of each way, with equal and with unequal shares, as far as they fit.
 
+    A way that has no room for 99 of 100 runs has a division with room for the predicted bytes.
+
     Args:
         model: the transformer.
         run: the sequence and the recipe; its layout is not read.
         machine: a node of unequal GPUs.
         batch: samples of a step.
     """
-    best: dict[tuple[str, bool], Shares] = {}
+    likely = _fastest_shares(model, run, machine, batch, 1.0)
+    sure = _fastest_shares(model, run, machine, batch, MARGIN)
+    return sorted((likely | sure).values(), key=lambda row: row.seconds)
+
+
+def _fastest_shares(
+    model: Transformer, run: Run, machine: Machine, batch: int, margin: float
+) -> dict[tuple[Way, bool], Shares]:
+    """The fastest divisions with room for predicted bytes times a margin, by way and equality."""
+    best: dict[tuple[Way, bool], Shares] = {}
     for micro in MICRO:
         for recompute in RECOMPUTE:
             layout = Layout(micro=micro, recompute=recompute)
@@ -94,14 +107,15 @@ def unequal_shares(model: Transformer, run: Run, machine: Machine, batch: int) -
             prices = [by_model[gpu.name, gpu.memory] for gpu in machine.gpus]
             rows = [
                 *_by_samples(model, run, machine, prices, layout, batch),
-                *_by_layers(model, machine, prices, layout, batch),
+                *_by_layers(model, machine, prices, layout, batch, margin),
             ]
             for row in rows:
                 key = (row.way, row.equal)
                 current = best.get(key)
-                if row.fits(machine) and (current is None or row.seconds < current.seconds):
-                    best[key] = row
-    return sorted(best.values(), key=lambda row: row.seconds)
+                fits = row.fits(machine, margin)
+                if fits and (current is None or row.seconds < current.seconds):
+                    best[key] = replace(row, sure=margin == MARGIN)
+    return best
 
 
 def _gpu_price(
@@ -192,6 +206,7 @@ def _by_layers(
     prices: Sequence[GpuPrice],
     layout: Layout,
     batch: int,
+    margin: float,
 ) -> list[Shares]:
     """A pipeline of 1F1B with shares of the layers."""
     count = batch // layout.micro
@@ -202,7 +217,7 @@ def _by_layers(
     rows = []
     even = np.full(stages, model.layers // stages, float)
     even[: model.layers % stages] += 1
-    capacity = np.array([gpu.memory / RESERVED for gpu in machine.gpus])
+    capacity = np.array([gpu.memory / (margin * RESERVED) for gpu in machine.gpus])
     room = [
         (limit - _ends_share(i, stages) * price.ends_bytes)
         / (price.layer_states + flights[i] * price.layer_activations)

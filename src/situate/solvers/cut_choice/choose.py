@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
-import msgspec
 import numpy as np
 
 from situate.bounds.any_cut import is_bounded, least_in_any_cut
 from situate.data.cuts import Cuts
-from situate.data.graph import Graph
-from situate.data.letter_graph import LetterGraph
 from situate.data.problem import Problem
 from situate.data.topology import accelerators
 from situate.errors import SituateError
 from situate.results.result import Result
 from situate.solvers import solve
-from situate.solvers.cut_choice.candidates import INNER, Units, candidates, divided
+from situate.solvers.cut_choice.candidates import candidates
+from situate.solvers.cut_choice.cut_step import CutStep
 from situate.solvers.cut_choice.divisions import Division, divisions
 from situate.solvers.cut_choice.labelling import Labelling, labelled_cuts
 from situate.solvers.cut_choice.least import MEANS, LeastOverCuts, Mean
+from situate.solvers.cut_choice.slicings import (
+    BATCH,
+    MOST_TRIAL_OPS,
+    MOST_WHOLE_OPS,
+    Shares,
+    is_better,
+    plan_in_slices,
+)
+from situate.solvers.cut_choice.trial import Trial, smallest_problem, trial_of
 from situate.torch_capture.garbage import without_collection
-
-if TYPE_CHECKING:
-    from situate.torch_capture import TracedStep
 
 EVALUATIONS = 400
 """Evaluations of the short search by `auto` for each finalist."""
@@ -45,62 +48,8 @@ MOST_OPS = 150_000
 MAX_ESTIMATE = 1.5
 """Largest estimate of a step that is planned, as a multiple of the least one."""
 
-MANY_OPS = 2_000
-"""Number of whole ops from which candidates are compared on fewer of the repeated blocks."""
-
-BLOCKS = 4
-"""Number of repeated blocks of such a shorter step for each `TEAM` devices."""
-
-TEAM = 32
-"""Devices that the blocks of a shorter step keep busy, as stages that hold its parameters."""
-
-ROOM = 4
-"""Least memory of a device for a shorter step, as a multiple of its largest parameter."""
-
-ProblemOf = Callable[["Cuts | None"], Problem]
-
-
-@dataclass(frozen=True)
-class CutStep:
-    """A step whose ops may be cut.
-
-    Attributes:
-        problem_of: makes the problem of the step with these cuts, or of whole ops.
-        units: of the step's classes.
-        shorter: the step with at most this many repeated blocks; None if that is no other.
-        letters: the ops of the step with the classes that may cut them; None if unknown.
-    """
-
-    problem_of: ProblemOf
-    units: Units
-    shorter: Callable[[int], CutStep | None] = lambda _: None
-    letters: Callable[[], LetterGraph | None] = lambda: None
-
-    @classmethod
-    def of(
-        cls,
-        step: TracedStep,
-        problem_of: Callable[[Graph], Problem],
-        recompute: Sequence[str] = (),
-    ) -> CutStep:
-        """The problems of a traced step.
-
-        Args:
-            problem_of: makes the problem of a graph.
-            recompute: modules that run again. They may be missing in a shorter step.
-        """
-
-        def shorter(blocks: int) -> CutStep | None:
-            short = None if recompute else step.shorter(blocks)
-            return None if short is None else cls.of(short, problem_of)
-
-        return cls(
-            lambda cuts: problem_of(step.graph(recompute, cuts)),
-            step.units,
-            shorter,
-            # Modules that run again have ops of which the letters know nothing.
-            lambda: None if recompute else step.letters,
-        )
+SLICED_TEAMS = 2
+"""Number of cuts, for teams of different sizes, that are tried with slices."""
 
 
 @dataclass(frozen=True)
@@ -111,10 +60,12 @@ class CutChoice:
         problem: of the step in these cuts, or of whole ops.
         least: seconds that a step takes in any cut into at most as many parts as there are
             accelerators, or 0 where no bound is known.
+        slices: True if planning chose slices of the batch, too; `least` is then of these slices.
     """
 
     problem: Problem
     least: float
+    slices: bool = False
 
 
 def choose_cuts(step: CutStep, unequal: bool = True) -> CutChoice:
@@ -135,13 +86,19 @@ def choose_cuts(step: CutStep, unequal: bool = True) -> CutChoice:
     """
     if not step.units:
         raise SituateError("cuts auto: the step has no dimension to cut: leave --cuts out")
-    whole = _smallest_problem(step)
-    trial = _trial(step, whole)
+    whole = smallest_problem(step)
+    trial = trial_of(step, whole)
     ways = [own for own in divisions(trial.problem) if unequal or own.is_equal]
-    finalists = _finalists(_first_plans(trial, ways))
+    plans = _first_plans(trial, ways)
+    finalists = _finalists(plans)
     if trial.problem.graph.cuts is None:
         finalists.insert(0, trial.problem)
-    best = _best(finalists)
+    plan = _best(finalists)
+    # A trial of fewer blocks has as many fewer ops.
+    most_ops = min(MOST_TRIAL_OPS, MOST_WHOLE_OPS * trial.problem.n / whole.n)
+    if (choice := _in_slices(step, trial, plans, plan, ways, most_ops)) is not None:
+        return choice
+    best = plan.problem
     if trial.step is not step:
         best = whole if best.graph.cuts is None else step.problem_of(best.graph.cuts)
     if whole.graph.cuts is not None:
@@ -149,8 +106,50 @@ def choose_cuts(step: CutStep, unequal: bool = True) -> CutChoice:
     return CutChoice(best, _least(step, trial, whole))
 
 
+def _in_slices(
+    step: CutStep,
+    trial: Trial,
+    plans: Mapping[Cuts, Result],
+    best: Result,
+    ways: Sequence[Division],
+    most_ops: float,
+) -> CutChoice | None:
+    """The step in slices, if the best plan of the trial in slices is better than the best one
+    without."""
+    batch = trial.step.units.get(BATCH)
+    if not batch or trial.problem.graph.slices is not None or trial.problem.graph.cuts is not None:
+        return None
+
+    def step_of(shares: Shares, cuts: Cuts | None) -> Problem | None:
+        own = trial.step.sliced(shares)
+        return None if own is None else trial.on_devices(own.problem_of(cuts))
+
+    cuts = (None, *_teams(plans))
+    sliced = plan_in_slices(step_of, trial.problem.n, batch, ways, cuts, most_ops)
+    if sliced is None or not is_better(sliced.plan, best):
+        return None
+    own = step.sliced(sliced.shares)
+    if own is None:
+        return None
+    problem, whole = own.problem_of(sliced.plan.problem.graph.cuts), own.problem_of(None)
+    return CutChoice(problem, least_in_any_cut(whole, len(accelerators(whole))), True)
+
+
+def _teams(plans: Mapping[Cuts, Result]) -> list[Cuts]:
+    """The best cuts among those that leave the batch whole, for each of `SLICED_TEAMS` sizes of
+    teams."""
+    ranked = [
+        cuts
+        for cuts in sorted(plans, key=lambda cuts: _rank(plans[cuts]))
+        if all(cut.name != BATCH for cut in cuts.cuts)
+    ]
+    of_size = {len(cuts.cuts[0].shares): cuts for cuts in reversed(ranked)}
+    best = sorted(of_size.values(), key=ranked.index)
+    return best[:SLICED_TEAMS]
+
+
 @without_collection()
-def _least(step: CutStep, trial: _Trial, whole: Problem) -> float:
+def _least(step: CutStep, trial: Trial, whole: Problem) -> float:
     """Seconds that the step takes in any cut. Of a large step, the mean that is best for the trial
     is the only one."""
     most_parts = len(accelerators(whole))
@@ -185,8 +184,8 @@ def _is_unequal(cuts: Cuts) -> bool:
     return any(len(set(cut.shares)) > 1 for cut in cuts.cuts)
 
 
-def _best(finalists: Sequence[Problem]) -> Problem:
-    """The step with the best plan of a short search; those that are close get a longer one."""
+def _best(finalists: Sequence[Problem]) -> Result:
+    """The best plan of a short search; steps that are close to it get a longer one."""
     plans = sorted((solve(p, evaluations=EVALUATIONS) for p in finalists), key=_rank)
     excess, value = _rank(plans[0])
     close: list[Problem] = []
@@ -195,12 +194,12 @@ def _best(finalists: Sequence[Problem]) -> Problem:
         if is_close and sum(p.n for p in (*close, plan.problem)) <= MOST_FINALIST_OPS:
             close.append(plan.problem)
     if len(close) < 2:
-        return plans[0].problem
+        return plans[0]
     longer = (solve(problem, evaluations=LONGER * EVALUATIONS) for problem in close)
-    return min(longer, key=_rank).problem
+    return min(longer, key=_rank)
 
 
-def _first_plans(trial: _Trial, ways: Sequence[Division]) -> dict[Cuts, Result]:
+def _first_plans(trial: Trial, ways: Sequence[Division]) -> dict[Cuts, Result]:
     """By cuts, the plans of `tensor_parallel`, the most promising cuts first.
 
     With an estimate of each step, those far above the least one are left out once a plan fits.
@@ -225,70 +224,6 @@ def _first_plans(trial: _Trial, ways: Sequence[Division]) -> dict[Cuts, Result]:
             plans[own] = solve(trial.problem_of(own), "tensor_parallel")
             ops += plans[own].problem.n
     return plans
-
-
-def _smallest_problem(step: CutStep) -> Problem:
-    """The problem of whole ops, or in the fewest parts that fit some device.
-
-    Raises:
-        SituateError: there is none.
-    """
-    kinds = [kind for kind in INNER if kind in step.units]
-    try:
-        return step.problem_of(None)
-    except SituateError:
-        for count in (2**k for k in range(1, 10)):
-            if cuts := divided(Division.equal(count), kinds, step.units):
-                with suppress(SituateError):
-                    return step.problem_of(cuts)
-        raise
-
-
-@dataclass(frozen=True)
-class _Trial:
-    """A step on which candidates are compared.
-
-    Attributes:
-        problem: of whole ops, or of the fewest parts that fit.
-        memory: the memory of a device as a fraction of the real one.
-        least: bytes that it has at least.
-    """
-
-    step: CutStep
-    problem: Problem
-    memory: float = 1.0
-    least: int = 0
-
-    def problem_of(self, cuts: Cuts | None) -> Problem:
-        return self.on_devices(self.step.problem_of(cuts))
-
-    def on_devices(self, problem: Problem) -> Problem:
-        """The problem on devices with this memory."""
-        if self.memory == 1:
-            return problem
-        cluster = problem.cluster
-        devices = [
-            device
-            if device.memory is None
-            else msgspec.structs.replace(
-                device, memory=min(device.memory, max(self.least, int(device.memory * self.memory)))
-            )
-            for device in cluster.devices
-        ]
-        return replace(problem, cluster=replace(cluster, devices=tuple(devices)))
-
-
-def _trial(step: CutStep, whole: Problem) -> _Trial:
-    """The step itself, or one with fewer blocks if it is large."""
-    if whole.n < MANY_OPS or whole.graph.cuts is not None:
-        return _Trial(step, whole)
-    short = step.shorter(BLOCKS * max(1, len(accelerators(whole)) // TEAM))
-    if short is None:
-        return _Trial(step, whole)
-    problem = short.problem_of(None)
-    fraction = problem.persistent.sum() / max(1, whole.persistent.sum())
-    trial = _Trial(short, problem, min(1.0, float(fraction)), ROOM * int(problem.persistent.max()))
-    return replace(trial, problem=trial.on_devices(problem))
 
 
 def _rank(plan: Result) -> tuple[int, float]:

@@ -73,9 +73,14 @@ def offer_earliest(search: Search, favourite: Order) -> None:
 
 
 def _offer_until_it_fits(search: Search, rule: Rule) -> None:
+    """Offer the rule's plans for ever less room, until one fits or is no shorter than the
+    incumbent: less room seldom shortens a step."""
+    by_time = search.problem.objective == "time"
     for room in MEMORY_SHARES:
-        placement, order = rule(room)
-        if search.offer(placement, order).feasible or search.budget.out_of_evaluations():
+        candidate = search.offer(*rule(room))
+        best = search.incumbent
+        no_shorter = by_time and best.feasible and candidate.value >= best.value
+        if candidate.feasible or no_shorter or search.budget.out_of_evaluations():
             return
 
 

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from situate.data.arrays import Ints
+from situate import _core
+from situate.data.arrays import Floats, Ints, Order, Placement
 from situate.data.problem import Problem
-from situate.data.topology import accelerators
-from situate.errors import SituateError
+from situate.data.weight_gradients import weight_gradients
 from situate.solvers.search import Search
-from situate.solvers.slice_placement import NOWHERE, completed, shared_out, side_by_side
+from situate.solvers.slice_pipelines.sites import Sites, part_of_units
+from situate.solvers.slice_pipelines.stages import Line, cut, line_of, weights_of
+from situate.solvers.slice_placement import NOWHERE, shared_out, side_by_side
+
+SLACK = 0.1
+"""Share by which the slowest stage may exceed its optimum, to reduce bytes between teams."""
+
+URGENCIES = ((1.0, 2.0, 0.0), (0.0, 1.0, 0.25))
+"""Weights of an op's place in the step and of its longest path to the end, and the patience of a
+device: for slices, one of which should end before all have begun, and for a whole batch."""
+
+LEAST_LATE, MOST_LATE = 0.1, 10.0
+"""Limits of the ratio of late seconds to early ones, for steps that have few of either."""
 
 
 def run(search: Search) -> None:
@@ -21,70 +31,76 @@ def run(search: Search) -> None:
     divides are spread over the team.
 
     Neighbouring devices form teams of as many devices as there are parts. Slices are shared out
-    among the teams; without slices, all teams are stages of a pipeline, or half of them, a quarter,
-    ... down to a single one, to which nothing crosses.
+    among the teams, or go through stages on them. All teams are stages of a pipeline, or half of
+    them, a quarter, ... down to a single one, to which nothing crosses.
 
     Raises:
         SituateError: the step has no parts.
     """
     problem = search.problem
-    part = _part_of_units(problem)
-    teams = _teams(problem, part)
-    for team in _team_of_units(problem, len(teams)):
-        of_unit = _devices(part, team, teams)
-        _spread_parameters(problem, of_unit, team, teams)
-        placement = completed(problem, of_unit)
-        for order in (np.array(problem.graph.program_order, np.int32), side_by_side(problem)):
+    part_of_units(problem)
+    sites = Sites.of(problem)
+    for site in _sites_of_units(sites):
+        placement = sites.placement(site)
+        for order in _orders(problem):
             search.offer(placement, order)
+        _list(search, placement)
 
 
-def _part_of_units(problem: Problem) -> Ints:
-    """(units,) the part of each unit; -1 for units that are whole.
+def _orders(problem: Problem) -> Iterator[Order]:
+    yield np.array(problem.graph.program_order, np.int32)
+    if _is_sliced(problem):
+        yield side_by_side(problem)
 
-    Raises:
-        SituateError: the step has no parts.
+
+def _list(search: Search, placement: Placement) -> None:
+    """Offer a placement in orders of list scheduling.
+
+    Gradients of weights, for which no other op waits, then run while a team waits for another one.
     """
-    parts = np.array([NOWHERE if op.part is None else op.part for op in problem.graph.ops])
-    if parts.max() < 0:
-        raise SituateError(
-            f"graph {problem.graph.name!r} has whole ops: give --cuts, which cuts those of a "
-            "network of the zoo or of a package.module:function"
-        )
-    of_unit = np.full(problem.units, NOWHERE)
-    np.maximum.at(of_unit, problem.unit, parts)
-    return of_unit
+    problem = search.problem
+    if problem.objective != "time" or problem.transfers != "overlapped":
+        return
+    line = np.array(problem.depth_first, np.int32)
+    orders = _core.search.make_placed_orders(search.simulator.core, placement, line)
+    for turn, path, patience in URGENCIES:
+        order = orders.order(turn, path, np.zeros(problem.d, np.int64), patience)
+        search.consider(placement, order, "serial")
 
 
-def _teams(problem: Problem, part: Ints) -> NDArray[np.int64]:
-    """(teams, parts) the device of each part in each team; the longest part of a team is on its
-    fastest device."""
-    devices, count = np.array(accelerators(problem)), int(part.max()) + 1
-    # (units, devices): a unit that cannot run on a device takes no time there; it goes elsewhere.
-    seconds = np.where(np.isfinite(problem.unit_seconds), problem.unit_seconds, 0)
-    if len(devices) < count:
-        devices = np.resize(devices, count)
-    total = np.zeros((count, problem.d))
-    np.add.at(total, part[part >= 0], seconds[part >= 0])
-    longest, teams = np.argsort(-total.mean(axis=1), kind="stable"), []
-    for begin in range(0, len(devices) - count + 1, count):
-        members = devices[begin : begin + count]
-        fastest = members[np.argsort(total.sum(axis=0)[members], kind="stable")]
-        team = np.empty(count, np.int64)
-        # Equal devices keep the order of the parts.
-        alike = len(np.unique(total[:, members].round(12), axis=1).T) == 1
-        team[longest if not alike else np.arange(count)] = members if alike else fastest
-        teams.append(team)
-    return np.array(teams)
+def _is_sliced(problem: Problem) -> bool:
+    return any(op.slice is not None for op in problem.graph.ops)
 
 
-def _team_of_units(problem: Problem, teams: int) -> Iterator[Ints]:
-    """(units,) the team of each unit: with slices by slice, and also by stage, on ever fewer
-    teams."""
-    if any(op.slice is not None for op in problem.graph.ops):
-        yield _by_slice(problem, teams)
-    while teams:
-        yield _by_stage(problem, teams)
-        teams //= 2
+def _sites_of_units(sites: Sites) -> Iterator[Ints]:
+    """(units,) the team of each unit: all on one team, with slices by slice, and by stage on all
+    teams, half of them, and so on."""
+    problem, count = sites.problem, sites.count
+    # A large step has this plan before the others are prepared.
+    yield np.zeros(problem.units, np.int64)
+    if count == 1:
+        return
+    is_sliced = _is_sliced(problem)
+    if is_sliced:
+        yield _by_slice(problem, count)
+    slices = _slices(problem)
+    line, late = line_of(problem, sites, slices), _late(problem, slices)
+    yield from by_replica(sites, line)
+    while count > 1:
+        yield _by_stage(sites, line, np.full(count, 1 / count))
+        growing = _by_stage(sites, line, growing_shares(count, late))
+        # A short step has fewer places than stages.
+        if not is_sliced and len(np.unique(growing)) == count:
+            yield growing
+        count //= 2
+
+
+def _slices(problem: Problem) -> Ints:
+    """(n,) the slice of each op; -1 for parameters and updates. A whole batch is one slice."""
+    if _is_sliced(problem):
+        return np.array([NOWHERE if op.slice is None else op.slice for op in problem.graph.ops])
+    is_update = np.array([op.phase == "update" for op in problem.graph.ops])
+    return np.where((problem.persistent > 0) | is_update, NOWHERE, 0)
 
 
 def _by_slice(problem: Problem, teams: int) -> Ints:
@@ -109,41 +125,49 @@ def _by_slice(problem: Problem, teams: int) -> Ints:
     return team
 
 
-def _by_stage(problem: Problem, teams: int) -> Ints:
-    """(units,) teams by stage: modules in order of their first op, in stages of equal seconds."""
-    seconds: dict[str, float] = {}
-    fastest = np.where(np.isfinite(problem.seconds), problem.seconds, np.inf).min(axis=1)
-    for op, duration in zip(problem.graph.ops, fastest.tolist(), strict=True):
-        seconds[op.module] = seconds.get(op.module, 0.0) + duration
-    ends = np.cumsum(list(seconds.values()))
-    bounds = ends[-1] * np.arange(teams + 1) / teams
-    stage = {
-        module: next(t for t, (_, high) in enumerate(pairwise(bounds)) if end <= high * (1 + 1e-9))
-        for module, end in zip(seconds, ends, strict=True)
-    }
-    team = np.full(problem.units, NOWHERE)
+def by_replica(sites: Sites, line: Line) -> Iterator[Ints]:
+    """(units,) teams where each replica has a pipeline of its own, if there are teams for that."""
+    problem, slices = sites.problem, sites.problem.graph.slices
+    replicas = 0 if slices is None else len(slices.replicas)
+    stages = sites.count // max(1, replicas)
+    if slices is None or replicas < 2 or stages < 2:
+        return
+    pipeline = np.full(problem.units, NOWHERE)
     for unit, op in zip(problem.unit.tolist(), problem.graph.ops, strict=True):
-        team[unit] = max(team[unit], stage[op.module])
-    return team
+        own = op.replica if op.slice is None else slices.replica[op.slice]
+        pipeline[unit] = NOWHERE if own is None else own
+    stage = _by_stage(sites, line, np.full(stages, 1 / stages))
+    yield np.where(pipeline >= 0, pipeline * stages + stage, NOWHERE)
 
 
-def _devices(part: Ints, team: Ints, teams: NDArray[np.int64]) -> Ints:
-    """(units,) the device of each unit; -1 for units that follow others."""
-    is_placed = (part >= 0) & (team >= 0)
-    return np.where(is_placed, teams[np.maximum(team, 0), np.maximum(part, 0)], NOWHERE)
+def _by_stage(sites: Sites, line: Line, shares: Floats) -> Ints:
+    """(units,) teams by stage, each with its share (stages,) of the seconds and of few bytes that
+    cross."""
+    stages = np.arange(len(shares))
+    held = np.full(len(shares), line.count)
+    if sites.problem.rules.memory == "persistent":
+        held[:] = 0
+    weights = weights_of(line, stages, held, sites.capacity[stages], shares)
+    return np.searchsorted(cut(line, weights, SLACK), line.of_unit, "right")
 
 
-def _spread_parameters(
-    problem: Problem, of_unit: Ints, team: Ints, teams: NDArray[np.int64]
-) -> None:
-    """Give each unplaced unit with persistent bytes a device of its team: the largest first, each
-    to the one with the fewest of these bytes. So all devices share the sums and the updates."""
-    load = np.zeros(problem.d)
-    for unit in np.argsort(-problem.unit_persistent, kind="stable").tolist():
-        nbytes = int(problem.unit_persistent[unit])
-        if nbytes and of_unit[unit] < 0 <= team[unit]:
-            members = teams[team[unit]]
-            after = np.where(problem.allowed[unit, members], load[members], np.inf)
-            if np.isfinite(after.min()):
-                of_unit[unit] = members[after.argmin()]
-                load[of_unit[unit]] += nbytes
+def growing_shares(stages: int, late: float) -> Floats:
+    """(stages,) shares of the work of a single slice by which all stages end at once.
+
+    A slice goes back from the last stage to the first one, and each stage then still has `late`
+    seconds of work for which no other stage waits, per second of those for which others do.
+    """
+    shares = [1.0]
+    for _ in range(stages - 1):
+        shares.append((sum(shares) + late * shares[0]) / late)
+    return np.array(shares) / sum(shares)
+
+
+def _late(problem: Problem, slices: Ints) -> float:
+    """Seconds of the gradients of weights and of updates per second of other backward ops."""
+    phase = np.array([op.phase for op in problem.graph.ops])
+    weights = weight_gradients(problem, slices)
+    seconds = np.where(np.isfinite(problem.seconds), problem.seconds, np.inf).min(axis=1)
+    late = seconds[weights | (phase == "update")].sum()
+    early = seconds[(phase == "backward") & ~weights].sum()
+    return float(np.clip(late / max(early, 1e-300), LEAST_LATE, MOST_LATE))

@@ -39,6 +39,10 @@ START_SHARE, SHARE_BEYOND_ONE_DEVICE = 0.1, 0.3
 """Largest shares of the remaining budget for the search for a start; the second applies if the
 fastest accelerator cannot hold the step. Moves of single ops then improve a plan slowly."""
 
+LEADING_LISTS, LEADING_SHARE = 100, 0.85
+"""Beyond one device, a search for a start that leads may go on until each chain has so many lists,
+up to this share of the remaining budget. On large steps they gain more than as many moves."""
+
 MAX_OVER_BOUND = 3
 """A start is offered if its step is at most so many times as long as the lower bound. Worse ones,
 such as those of a slow device that holds everything, are poor basins."""
@@ -68,16 +72,20 @@ def run(search: Search) -> None:
         pass
 
 
-def offer_start(search: Search, share: float = START_SHARE) -> None:
+def offer_start(search: Search, outgrown: bool = False) -> None:
     """Offer the plans of justification in a share of the budget; stop early if they are far from
-    the incumbent."""
+    the incumbent.
+
+    Args:
+        outgrown: True if the fastest accelerator cannot hold the step.
+    """
     if not applies(search.problem) or not search.budget.affords(OFFERS_TO_SET_UP):
         return
     longest = MAX_OVER_BOUND * search.lower_bound or math.inf
     chains, budget = _Chains(search, longest), search.budget.remaining()
     incumbent = search.incumbent
     best = incumbent.value if incumbent.feasible else math.inf
-    end = (1 - share) * budget
+    end = (1 - (SHARE_BEYOND_ONE_DEVICE if outgrown else START_SHARE)) * budget
     chains.go(FIRST_LISTS)
     if not chains.fit:
         # Lists leave room for bytes that they do not foresee, more from list to list.
@@ -90,6 +98,8 @@ def offer_start(search: Search, share: float = START_SHARE) -> None:
         if chains.seconds > most * best:
             return
     chains.list_until(end)
+    if outgrown and chains.seconds < best:
+        chains.list_until((1 - LEADING_SHARE) * budget, LEADING_LISTS)
 
 
 def applies(problem: Problem) -> bool:

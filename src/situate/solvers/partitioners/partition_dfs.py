@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.random import Generator
-from numpy.typing import NDArray
 
-from situate import _core
-from situate.data.arrays import Bools, Floats, Ints, Order
+from situate.data.arrays import Ints, Order
 from situate.data.problem import Problem
 from situate.data.problem_arrays import post_order
 from situate.data.topology import accelerators, edge_producers, places
 from situate.grouping.units import UnitGraph
 from situate.solvers.late import idle_sources
+from situate.solvers.partitioners.bisection import Bisection
 from situate.solvers.partitioners.mapping import Mapping
 from situate.solvers.search import Search
 
 STARTS = 4
 """Number of random partitions to improve; the least cut wins."""
-
-FREE, FIRST, SECOND, OUTSIDE = -1, 0, 1, 2
-"""Sides of units for the core's bisection."""
 
 
 def run(search: Search) -> None:
@@ -36,7 +31,7 @@ def run(search: Search) -> None:
 
 def _least_cut(search: Search, mapping: Mapping) -> Ints:
     """(units,) the part of each unit in the best of several partitions."""
-    bisection = _Bisection(search, mapping)
+    bisection = Bisection(mapping)
     generator = np.random.default_rng(search.seed)
     best, least = np.zeros(search.problem.units, np.int64), np.inf
     for start in range(STARTS):
@@ -57,48 +52,6 @@ def _cut(graph: UnitGraph, part: Ints) -> float:
     row = np.repeat(np.arange(len(graph)), np.diff(graph.start))
     # Each edge is listed at both of its ends.
     return float(graph.bytes[part[row] != part[graph.neighbour]].sum(dtype=np.float64)) / 2
-
-
-class _Bisection:
-    """Partitions by recursive bisection, in which units with one allowed side begin there."""
-
-    def __init__(self, search: Search, mapping: Mapping) -> None:
-        problem = search.problem
-        self._graph = mapping.graph.in_core(problem, seconds=mapping.load)
-        self._speed: Floats = mapping.speed
-        # (units, k) True if a unit may run on the device of a part.
-        self._may: Bools = problem.allowed[:, mapping.devices]
-
-    def parts(self, generator: Generator) -> Ints:
-        """(units,) the part of each unit, below k, from a random start; the load of a part is
-        proportional to the speed of its device."""
-        part = np.zeros(len(self._may), np.int64)
-        self._split(part, 0, len(self._speed), generator)
-        return part
-
-    def _split(self, part: Ints, first: int, end: int, generator: Generator) -> None:
-        """Distribute the units of part `first` over the parts from there to `end`."""
-        if end - first < 2:
-            return
-        middle = first + (end - first) // 2
-        share = self._speed[first:middle].sum() / self._speed[first:end].sum()
-        side = _core.partition.bisect(
-            self._graph,
-            side=self._sides(part == first, first, middle, end),
-            order=generator.permutation(len(part)),
-            share=float(share),
-        )
-        part[side == SECOND] = middle
-        self._split(part, first, middle, generator)
-        self._split(part, middle, end, generator)
-
-    def _sides(self, inside: Bools, first: int, middle: int, end: int) -> NDArray[np.int8]:
-        """(units,) the initial side of each unit; free if it may run on devices of both sides, or
-        of neither."""
-        here = self._may[:, first:middle].any(axis=1)
-        there = self._may[:, middle:end].any(axis=1)
-        side = np.where(here == there, FREE, np.where(here, FIRST, SECOND))
-        return np.where(inside, side, OUTSIDE).astype(np.int8)
 
 
 def depth_first_order(problem: Problem) -> Order:

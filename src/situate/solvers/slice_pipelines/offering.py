@@ -8,12 +8,10 @@ from itertools import product
 import numpy as np
 
 from situate.data.arrays import Ints, Order, Placement
-from situate.data.problem import Problem
-from situate.data.topology import accelerators
 from situate.simulation.decoding import priority_of
-from situate.solvers.line_cut import on_devices
 from situate.solvers.search import Search
 from situate.solvers.slice_pipelines.passes import OpOrders, PassOrder, in_flight, ranks
+from situate.solvers.slice_pipelines.sites import Sites
 from situate.solvers.slice_pipelines.stages import Line, cut, line_of, weights_of
 
 SLACKS = (0.0, 0.1)
@@ -29,17 +27,19 @@ def offer_slice_pipelines(search: Search, orders: Sequence[PassOrder]) -> list[P
     placements.
 
     Stages go along the accelerators as listed and, if the cluster is not symmetric, in reverse.
-    Each is cut with each of `SLACKS`. Every order is offered once; further offers need time.
+    Where ops are in parts, a stage is on a team, with a device for each part. Each direction is cut
+    with each of `SLACKS`. Every order is offered once; further offers need time.
 
     Raises:
         SituateError: the step does not slice its batch.
     """
     problem = search.problem
-    line = line_of(problem)
+    sites = Sites.of(problem)
+    line = line_of(problem, sites)
     of_ops = OpOrders(problem, line)
-    pipelines = [_Pipeline(problem, line, of_ops, order) for order in orders]
+    pipelines = [_Pipeline(sites, line, of_ops, order) for order in orders]
     placements: dict[bytes, Placement] = {}
-    for number, (along, slack) in enumerate(product(_directions(problem), SLACKS)):
+    for number, (along, slack) in enumerate(product(_directions(sites), SLACKS)):
         for pipeline in pipelines:
             if search.budget.out_of_evaluations() or (number and search.finished()):
                 return list(placements.values())
@@ -48,58 +48,57 @@ def offer_slice_pipelines(search: Search, orders: Sequence[PassOrder]) -> list[P
     return list(placements.values())
 
 
-def _directions(problem: Problem) -> list[Ints]:
-    """The accelerators as listed, and in reverse unless that is equivalent."""
-    ahead = np.array(accelerators(problem))
-    back = ahead[::-1]
+def _directions(sites: Sites) -> list[Ints]:
+    """The sites as listed, and in reverse unless that is equivalent."""
+    problem, along = sites.problem, np.arange(sites.count)
+    ahead, back = sites.teams.ravel(), sites.teams[::-1].ravel()
     of_devices = (problem.capacity, problem.unit_seconds.T, problem.allowed.T)
     of_pairs = (problem.latency, problem.bandwidth)
     same = all(np.array_equal(table[ahead], table[back]) for table in of_devices) and all(
         np.array_equal(table[np.ix_(ahead, ahead)], table[np.ix_(back, back)]) for table in of_pairs
     )
-    return [ahead] if same else [ahead, back]
+    return [along] if same else [along, along[::-1]]
 
 
 class _Pipeline:
     """A step with an order of passes, whose stages may be cut anywhere on its line."""
 
-    def __init__(self, problem: Problem, line: Line, of_ops: OpOrders, order: PassOrder) -> None:
-        self._problem, self._line, self._of_ops = problem, line, of_ops
+    def __init__(self, sites: Sites, line: Line, of_ops: OpOrders, order: PassOrder) -> None:
+        self._sites, self._line, self._of_ops = sites, line, of_ops
         self._chunks = order.chunks
-        devices = len(accelerators(problem))
-        stages = devices * order.chunks
-        turns = [order.passes(devices, line.count, device) for device in range(devices)]
+        stages = sites.count * order.chunks
+        turns = [order.passes(sites.count, line.count, site) for site in range(sites.count)]
         self._ranks = ranks(turns, line.count, stages)
         self._in_flight = in_flight(turns, stages)
-        if problem.rules.memory == "persistent":
+        if sites.problem.rules.memory == "persistent":
             self._in_flight[:] = 0
 
     def offer(self, search: Search, along: Ints, slack: float) -> Placement:
-        """Offer the pipeline along these devices, cut again while one of them lacks memory; return
+        """Offer the pipeline along these sites, cut again while one of them lacks memory; return
         the last placement."""
-        devices = np.tile(along, self._chunks)
+        of_stages = np.tile(along, self._chunks)
         decoder = "serial" if "serial" in search.decoders else search.decoders[0]
-        beyond = np.zeros(self._problem.d)
+        capacity, beyond = self._sites.capacity, np.zeros(self._sites.count)
         for _ in range(TRIES):
-            # The chunks of a device share its memory equally, because the cut sees each stage
-            # alone.
-            room = np.maximum(0, self._problem.capacity - beyond)[devices] / self._chunks
-            weights = weights_of(self._line, devices, self._in_flight, room)
+            # The chunks of a site share its memory equally, because the cut sees each stage alone.
+            room = np.maximum(0, capacity - beyond)[of_stages] / self._chunks
+            weights = weights_of(self._line, of_stages, self._in_flight, room)
             borders = cut(self._line, weights, slack)
-            placement = self._placement(devices, borders)
+            stage = np.searchsorted(borders, self._line.of_unit, "right")
+            placement = self._sites.placement(of_stages[stage])
             order = self._of_ops.order(self._ranks, borders)
             excess = search.consider(placement, order, decoder)
+            if self._sites.parts > 1 and "eager" in search.decoders:
+                # Parts wait for one another within a pass, and a pass for none of the next ones.
+                search.consider(placement, order, "eager")
             if not excess or decoder == "calls" or search.finished():
                 break
-            expected = np.bincount(devices, weights.stage_bytes(borders), self._problem.d)
+            expected = np.bincount(of_stages, weights.stage_bytes(borders), self._sites.count)
             # The cut expects parameters and activations alone; decoding also counts, for one,
             # workspaces.
-            beyond = np.maximum(beyond, _peaks(search, placement, order) - expected)
+            peaks = self._sites.of_fullest(_peaks(search, placement, order))
+            beyond = np.maximum(beyond, peaks - expected)
         return placement
-
-    def _placement(self, devices: Ints, borders: Ints) -> Placement:
-        stage = np.searchsorted(borders, self._line.of_unit, "right")
-        return on_devices(self._problem, devices[stage])
 
 
 def _peaks(search: Search, placement: Placement, order: Order) -> Ints:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
-from situate.data.arrays import Bools, Ints
+from situate.data.arrays import Bools, Ints, Order
 from situate.data.graph import Op
 from situate.data.problem import Problem
 
@@ -21,7 +22,8 @@ def places(problem: Problem, slices: Ints, backward: Bools) -> Ints:
     """(n,) the place of each op; -1 for ops after slices, such as sums of gradients.
 
     An op that depends on no slice, such as a parameter, is at the place of its first reader. No
-    forward op precedes its inputs, and no backward op follows its inputs.
+    forward op precedes its inputs, and no backward op follows its inputs. All parts of an op have
+    one place.
 
     Args:
         slices: (n,) of each op; -1 for ops that run once a step.
@@ -49,9 +51,11 @@ class _Places:
         self._first = slices == slices[slices >= 0].min()
         self._forward = self._first & ~backward
         self._like = _likes(self._ops, slices, problem.graph.program_order)
-        along = problem.depth_first[self._forward[problem.depth_first]]
-        self.place[along] = np.arange(len(along))
-        self._last = len(along) - 1
+        along = _along(problem)
+        along = along[self._forward[along]]
+        rows = _rows(self._ops, along.tolist())
+        self.place[along] = rows
+        self._last = int(rows[-1])
         self._place_shared()
         self._place_backward([op for op in self._order if self._first[op] and backward[op]])
         self._place_alike()
@@ -130,6 +134,24 @@ class _Places:
                     if self._slices[other] >= 0 and self._backward[other] == back
                 ]
                 self.place[op] = (min if back else max)([place, *before])
+
+
+def _along(problem: Problem) -> Order:
+    """(n,) the ops along the model: depth first, or op by op where ops are in parts."""
+    if all(op.part is None for op in problem.graph.ops):
+        return problem.depth_first
+    return np.array(problem.graph.program_order, np.int32)
+
+
+def _rows(ops: Sequence[Op], along: Ops) -> Ints:
+    """(ops,) rising numbers, one for each whole op and for the parts of an op, which follow one
+    another."""
+    begins = np.zeros(len(along), np.int64)
+    for i, (before, op) in enumerate(pairwise(along), 1):
+        last, part = ops[before].part, ops[op].part
+        is_part = last is not None and part is not None and last <= part
+        begins[i] = not (is_part and ops[before].module == ops[op].module)
+    return np.cumsum(begins)
 
 
 _Like = tuple[str, str, str, int]

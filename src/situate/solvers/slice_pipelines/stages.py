@@ -10,6 +10,7 @@ from situate.data.arrays import Bools, Floats, Ints
 from situate.data.problem import Problem
 from situate.data.topology import edge_producers, edge_tensors
 from situate.solvers.slice_pipelines.places import NOWHERE, places
+from situate.solvers.slice_pipelines.sites import Sites
 from situate.solvers.slice_placement import beside, slice_of_units
 
 HALVINGS = 40
@@ -28,11 +29,11 @@ class Line:
         backward: (n,) True for ops in the backward pass of a slice.
         place: (n,) see `places`.
         of_unit: (units,) the place of each unit; a unit that runs once is beside its parameter.
-        seconds: (length, devices) of all units at a place.
+        seconds: (length, sites) of all units at a place.
         persistent: (length,) persistent bytes.
         activations: (length,) bytes that forward ops of a slice make for backward ops.
         crossing: (length + 1,) bytes of all slices that cross the border before each place, in
-            either direction.
+            either direction; once for each part that reads them.
     """
 
     slices: Ints
@@ -50,23 +51,28 @@ class Line:
         return int(self.slices.max()) + 1
 
 
-def line_of(problem: Problem) -> Line:
+def line_of(problem: Problem, sites: Sites | None = None, slices: Ints | None = None) -> Line:
     """The line of a step.
 
+    Args:
+        sites: of the stages; None for the devices.
+        slices: (n,) of each op, -1 for ops that run once a step; None for those of the graph.
+
     Raises:
-        SituateError: the step does not slice its batch.
+        SituateError: the step does not slice its batch, and `slices` is missing.
     """
-    slices = slice_of_units(problem)[problem.unit]
+    if slices is None:
+        slices = slice_of_units(problem)[problem.unit]
     backward = (slices >= 0) & np.array([op.phase == "backward" for op in problem.graph.ops])
     place = places(problem, slices, backward)
     of_unit, length = _of_units(problem, place), int(place.max()) + 1
-    seconds = np.where(np.isfinite(problem.unit_seconds), problem.unit_seconds, 0)
+    seconds = (sites or Sites.devices(problem)).seconds()
     return Line(
         slices,
         backward,
         place,
         of_unit,
-        np.stack([_sums(of_unit, of_device, length) for of_device in seconds.T], axis=1),
+        np.stack([_sums(of_unit, of_site, length) for of_site in seconds.T], axis=1),
         _sums(of_unit, problem.unit_persistent, length),
         _activations(problem, slices, backward, place, length) / (slices.max() + 1),
         _crossing(problem, slices, place, length),
@@ -102,17 +108,22 @@ def _activations(
 
 def _crossing(problem: Problem, slices: Ints, place: Ints, length: int) -> Floats:
     edges = (slices[edge_producers(problem)] >= 0) & (slices[problem.consumers] >= 0)
-    tensor = edge_tensors(problem)[edges]
-    # (tensors,) the first and the last place of each tensor's producer and readers.
-    begin = place[problem.producer].copy()
+    tensor, reader = edge_tensors(problem)[edges], problem.consumers[edges]
+    part = np.array([NOWHERE if op.part is None else op.part for op in problem.graph.ops])
+    # Parts are on devices of their own, so a tensor has a copy for each part that reads it.
+    keys, copy = np.unique(tensor * (part.max() + 2) + part[reader] - NOWHERE, return_inverse=True)
+    tensor_of_copy = keys // (part.max() + 2)
+    size = problem.size[tensor_of_copy]
+    # (copies,) the first and the last place of each tensor's producer and readers.
+    begin = place[problem.producer[tensor_of_copy]].copy()
     end = begin.copy()
-    np.minimum.at(begin, tensor, place[problem.consumers[edges]])
-    np.maximum.at(end, tensor, place[problem.consumers[edges]])
+    np.minimum.at(begin, copy, place[reader])
+    np.maximum.at(end, copy, place[reader])
     apart = end > begin
     # Differences: a tensor opens behind its first place and closes behind its last, so running sums
     # have the bytes of those open at each border.
-    opened = _sums(begin[apart] + 1, problem.size[apart], length + 1)
-    closed = _sums(end[apart] + 1, problem.size[apart], length + 1)
+    opened = _sums(begin[apart] + 1, size[apart], length + 1)
+    closed = _sums(end[apart] + 1, size[apart], length + 1)
     return np.cumsum(opened - closed)
 
 
@@ -164,15 +175,21 @@ class Weights:
         return int(min(end, max(by_time, by_size)))
 
 
-def weights_of(line: Line, devices: Ints, in_flight: Ints, room: Floats) -> Weights:
+def weights_of(
+    line: Line, sites: Ints, in_flight: Ints, room: Floats, shares: Floats | None = None
+) -> Weights:
     """The weights of stages.
 
     Args:
-        devices: (stages,) of each stage.
+        sites: (stages,) of each stage.
         in_flight: (stages,) number of slices whose activations each holds.
         room: (stages,) bytes available.
+        shares: (stages,) of the seconds, which the cut should come close to; None for equal ones.
     """
-    seconds = _running(line.seconds[:, devices].T)
+    seconds = line.seconds[:, sites].T
+    if shares is not None:
+        seconds = seconds / shares[:, None]
+    seconds = _running(seconds)
     size = _running(line.persistent + in_flight[:, None] * line.activations)
     return Weights(seconds, size, room)
 

@@ -74,8 +74,8 @@ def check_effects(
 
 @contextlib.contextmanager
 def environment_kept(model: torch.nn.Module, call: Callable[..., Any]) -> Iterator[Environment]:
-    """The objects that a step can reach and change. They are restored in the end, as are the random
-    numbers of Python and NumPy.
+    """The objects that a step can reach and change. The end of the block
+    restores them, and the random numbers of Python and NumPy.
 
     Args:
         model: of the step.

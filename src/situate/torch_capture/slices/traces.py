@@ -100,8 +100,8 @@ def with_sequences(traces: Traces, slices: Slices) -> Slices:
     """The slices, with a dimension for each sequence that is cut along with the tensors.
 
     A sequence with as many entries as the batch has samples may be per sample, such as lengths, or
-    not, such as a size. It is cut if the step runs at a slice's size only with a part, and left
-    whole if only with all of it.
+    not, such as a size. Traces decide: the sequence is cut if the step runs at a slice's size only
+    with a part of it, and stays whole if only with all of it.
 
     Raises:
         SituateError: the step runs either way and computes something else; or neither way.

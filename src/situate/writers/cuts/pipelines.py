@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import combinations
 
 from situate.data.problem import Problem
 from situate.errors import PlanError
@@ -40,8 +41,8 @@ def pipeline_of_teams(problem: Problem, schedule: Schedule, tool: str) -> Teams 
 
     Raises:
         PlanError: the graph names no list of layers; parts share a device, lie in several orders or
-            are unequal; slices differ in their teams or sizes; layers go back to a team; or devices
-            are of several kinds.
+            are unequal; slices differ in their sizes, or go through pipelines of unequal stages or
+            shares; layers go back to a team; or devices are of several kinds.
     """
     check_parts(problem)
     network = layers(problem, schedule)
@@ -49,13 +50,16 @@ def pipeline_of_teams(problem: Problem, schedule: Schedule, tool: str) -> Teams 
     of_layer = next(iter(of_slice.values()), [])
     if len(set(of_layer)) < 2:
         return None
-    _check_slices(problem, of_slice)
-    runs = _runs(problem, network, of_layer)
-    stages, counts = tuple(team for team, _ in runs), tuple(count for _, count in runs)
+    slices_of = _slices_of_pipelines(of_slice)
+    ways = [_runs(problem, network, way) for way in slices_of]
+    _check_alike(problem, slices_of, ways)
+    # Teams of one stage follow one another, as ranks of data parallelism do in these tools.
+    stages = tuple(team for stage in zip(*ways, strict=True) for team, _ in stage)
     check_apart(problem, stages, "layers run")
-    is_whole = problem.graph.slices is None
+    counts, is_whole = tuple(count for _, count in ways[0]), problem.graph.slices is None
     slices, samples = (0, 0) if is_whole else equal_slices(problem, tool)
-    mesh = Teams(stages, slices, samples, counts=counts)
+    pipelines, order = len(ways), _order(slices_of)
+    mesh = Teams(stages, slices // pipelines, samples, order, counts=counts, pipelines=pipelines)
     check_kinds(problem, mesh, tool)
     warn_of_moves(problem, schedule, _placement(problem, schedule, network, mesh), tool)
     if slices:
@@ -95,16 +99,52 @@ def _homes(busy: dict[int, dict[int, float]]) -> Homes:
     }
 
 
-def _check_slices(problem: Problem, of_slice: dict[int | None, list[Team]]) -> None:
-    (first, teams), *others = of_slice.items()
-    for piece, own in others:
-        for layer, (one, other) in enumerate(zip(teams, own, strict=True)):
-            if one != other:
-                raise PlanError(
-                    f"layer {layer} runs on {device_list(problem, one)} for slice {first} and on "
-                    f"{device_list(problem, other)} for slice {piece}, and all slices take one way "
-                    f"through a pipeline of teams: {RUNS}"
-                )
+def _slices_of_pipelines(
+    of_slice: dict[int | None, list[Team]],
+) -> dict[tuple[Team, ...], list[int | None]]:
+    """By way through the teams, the slices that take it."""
+    ways: dict[tuple[Team, ...], list[int | None]] = {}
+    for piece, way in of_slice.items():
+        ways.setdefault(tuple(way), []).append(piece)
+    return ways
+
+
+def _order(slices_of: dict[tuple[Team, ...], list[int | None]]) -> tuple[int, ...]:
+    """By slice, the number of its pipeline."""
+    numbers = {
+        piece: number for number, pieces in enumerate(slices_of.values()) for piece in pieces
+    }
+    return tuple(number for _, number in sorted(numbers.items(), key=lambda pair: pair[0] or 0))
+
+
+def _check_alike(
+    problem: Problem,
+    slices_of: dict[tuple[Team, ...], list[int | None]],
+    ways: Sequence[Sequence[tuple[Team, int]]],
+) -> None:
+    """
+    Raises:
+        PlanError: pipelines side by side share a team, have unequal stages, or take unequal shares
+            of the slices.
+    """
+    for (one, first), (other, second) in combinations(slices_of.items(), 2):
+        if set(one) & set(other):
+            layer = next(
+                i for i, pair in enumerate(zip(one, other, strict=True)) if len({*pair}) > 1
+            )
+            raise PlanError(
+                f"layer {layer} runs on {device_list(problem, one[layer])} for slice {first[0]} "
+                f"and on {device_list(problem, other[layer])} for slice {second[0]}, and all "
+                f"slices take one way through a pipeline of teams, or pipelines that share no "
+                f"team: {RUNS}"
+            )
+    if len({tuple(count for _, count in way) for way in ways}) > 1:
+        raise PlanError(
+            f"pipelines of teams side by side have unequal numbers of layers in a stage, and a "
+            f"mesh has equal ones: {RUNS}"
+        )
+    if len({len(pieces) for pieces in slices_of.values()}) > 1:
+        raise PlanError(f"pipelines of teams take unequal shares of the slices: {RUNS}")
 
 
 def _runs(problem: Problem, network: Layers, of_layer: Sequence[Team]) -> list[tuple[Team, int]]:
@@ -142,12 +182,20 @@ def _placement(problem: Problem, schedule: Schedule, network: Layers, mesh: Team
     of_path = {part.path: stage for part, stage in zip(network.parts, stages, strict=True)}
     of_path |= {part.path: 0 for part in network.before}
     of_path |= {part.path: len(mesh.counts) - 1 for part in network.after}
-    of_part = [
-        placement_by_module(problem, schedule, {p: mesh.devices[s][k] for p, s in of_path.items()})
+    of_part = {
+        (pipeline, k): placement_by_module(
+            problem,
+            schedule,
+            {p: mesh.devices[s * mesh.pipelines + pipeline][k] for p, s in of_path.items()},
+        )
+        for pipeline in range(mesh.pipelines)
         for k in range(mesh.parts)
-    ]
+    }
     placement: list[int] = schedule.placement.tolist()
     for j, op in enumerate(problem.graph.ops):
-        if op.part is not None and op.phase != "update" and op.kind != "parameter":
-            placement[j] = of_part[op.part][j]
+        if op.part is None or op.phase == "update" or op.kind == "parameter":
+            continue
+        if op.slice is not None or mesh.pipelines == 1:
+            pipeline = 0 if op.slice is None else mesh.team_of[op.slice]
+            placement[j] = of_part[pipeline, op.part][j]
     return placement

@@ -41,13 +41,14 @@ class Teams:
     """Teams of as many devices as there are parts, that share out slices or layers.
 
     Attributes:
-        devices: by team, the device of each part.
+        devices: by team, the device of each part. Teams of one stage follow one another.
         slices: of the batch that each team runs; 0 if the batch is whole.
         samples: of each slice.
         team_of: by slice, the number of its team.
         is_sharded: true if parameters are spread over the teams, as by FSDP; false if each team
             has a copy, or there is one team.
-        counts: layers of each team, if teams are stages of a pipeline that all slices go through.
+        counts: layers of each stage, if teams are stages of a pipeline that slices go through.
+        pipelines: number of pipelines side by side, with equal stages and as many slices each.
     """
 
     devices: tuple[tuple[int, ...], ...]
@@ -56,6 +57,7 @@ class Teams:
     team_of: tuple[int, ...] = ()
     is_sharded: bool = False
     counts: tuple[int, ...] = ()
+    pipelines: int = 1
 
     @property
     def parts(self) -> int:
@@ -70,8 +72,12 @@ class Teams:
     @property
     def batch(self) -> int:
         """The samples of all teams; 0 if the batch is whole."""
-        copies = 1 if self.counts else len(self.devices)
-        return copies * self.slices * self.samples
+        return self.copies * self.slices * self.samples
+
+    @property
+    def copies(self) -> int:
+        """The number of teams, or of pipelines of teams, that share out the slices."""
+        return self.pipelines if self.counts else len(self.devices)
 
 
 def teams(problem: Problem, schedule: Schedule, tool: str) -> Teams:

@@ -1,6 +1,8 @@
-"""Baechi's list rules among the first plans of `auto`."""
+"""Baechi's list rules, and lookahead orders of large steps, among the first plans of `auto`."""
 
 from __future__ import annotations
+
+import importlib
 
 import numpy as np
 import pytest
@@ -12,6 +14,8 @@ from situate.solvers.auto.construct import _offer_earliest
 from situate.solvers.budget import Budget
 from situate.solvers.search import Search
 from tests.solvers.families import devices, layered
+
+phase = importlib.import_module("situate.solvers.auto.construct")
 
 
 def _offered(problem: Problem, **limits: float) -> Search:
@@ -58,3 +62,18 @@ def test_plans_that_do_not_fit_do_not_count() -> None:
     before = search.incumbent
     _offer_earliest(search)
     assert search.incumbent is before
+
+
+# The best plan of a step that one device cannot hold is listed anew, although it fits.
+@pytest.mark.parametrize(("memory", "listed"), [(None, False), (60, True)])
+def test_beyond_one_device_the_best_placement_gets_lookahead_orders(
+    memory: int | None, listed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = Problem(layered(6, 6, 0, persistent=2), devices(1, 1, memory=memory))
+    calls = list[bool]()
+    monkeypatch.setattr(
+        phase, "offer_placed_orders", lambda search: calls.append(search.incumbent.feasible)
+    )
+    search = Search(problem, budget=Budget(evaluation_limit=400), threads=1)
+    phase.construct(search, lambda _: None)
+    assert (True in calls) == listed

@@ -109,22 +109,22 @@ def test_the_best_plan_so_far_is_made_to_fit() -> None:
 LAYERS = 24
 
 
-def sharded_training(held: list[int], memory: int | None = None) -> Problem:
+def sharded_training(sizes: list[int], memory: int | None = None) -> Problem:
     """Parameters, which ops read forwards and backwards, and updates of each by its gradient."""
-    n = len(held)
+    n = len(sizes)
     grouped = [{"seconds": {"*": 0.1}, "group": f"layer{j}"} for j in range(n)]
-    ops = [Op(f"weights{j}", persistent=b, **grouped[j]) for j, b in enumerate(held)]
+    ops = [Op(f"weights{j}", persistent=b, **grouped[j]) for j, b in enumerate(sizes)]
     ops += [Op(f"forward{j}", seconds={"*": 1.0}) for j in range(n)]
     ops += [Op(f"backward{j}", seconds={"*": 2.0}) for j in reversed(range(n))]
     ops += [Op(f"update{j}", **grouped[j]) for j in reversed(range(n))]
     last = 3 * n - 1
     tensors = [
         Tensor(f"weights{j}", j, b // 4, (n + j, last - j), resident=True)
-        for j, b in enumerate(held)
+        for j, b in enumerate(sizes)
     ]
     tensors += [Tensor(f"kept{j}", n + j, 3, (n + j + 1, last - j)) for j in range(n - 1)]
     tensors += [Tensor(f"back{j}", j, 3, (j + 1,)) for j in range(2 * n - 1, last)]
-    tensors += [Tensor(f"gradient{j}", last - j, held[j] // 4, (last + n - j,)) for j in range(n)]
+    tensors += [Tensor(f"gradient{j}", last - j, sizes[j] // 4, (last + n - j,)) for j in range(n)]
     cluster = devices(1, 1, 1, 1, memory=memory, bandwidth=30.0)
     return Problem(Graph("training", tuple(ops), tuple(tensors)), cluster)
 
@@ -164,10 +164,10 @@ def test_ops_stay_where_they_are_if_they_may_not_follow():
 @pytest.mark.parametrize("seed", [0, 6, 7])
 def test_auto_fills_devices_to_the_brim(seed):
     """Layers of any size in four pieces; half a per cent of memory is left."""
-    held = np.random.default_rng(seed).integers(30, 200, LAYERS)
-    pieces = ((np.cumsum(held) - held / 2) * 4 // held.sum()).astype(int).tolist()
-    peak = evaluate(sharded_training(held.tolist()), by_layer(pieces)).schedule.peak.max()
-    problem = sharded_training(held.tolist(), int(1.005 * peak))
+    sizes = np.random.default_rng(seed).integers(30, 200, LAYERS)
+    pieces = ((np.cumsum(sizes) - sizes / 2) * 4 // sizes.sum()).astype(int).tolist()
+    peak = evaluate(sharded_training(sizes.tolist()), by_layer(pieces)).schedule.peak.max()
+    problem = sharded_training(sizes.tolist(), int(1.005 * peak))
     by_hand = evaluate(problem, by_layer(pieces))
     assert by_hand.feasible
     result = solve(problem, time_limit=None, evaluations=2000)

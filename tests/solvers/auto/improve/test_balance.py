@@ -31,9 +31,9 @@ def test_what_is_weighed_and_what_is_left_add_up_to_the_peak(rules: str) -> None
         problem = Problem(drawn.graph, drawn.cluster, "throughput", RULES[rules])
         drawn_plan = random_decision(problem, seed)
         schedule = Simulator(problem).schedule(drawn_plan.placement, drawn_plan.priority)
-        held, room = weights(problem, schedule)
-        on_device = np.bincount(schedule.placement, held, minlength=problem.d)
-        assert (held >= problem.persistent).all()
+        resident, room = weights(problem, schedule)
+        on_device = np.bincount(schedule.placement, resident, minlength=problem.d)
+        assert (resident >= problem.persistent).all()
         assert (on_device <= schedule.peak).all()
         assert (problem.capacity - room + on_device == schedule.peak).all()
 
@@ -42,8 +42,8 @@ def test_an_op_holds_what_it_made_while_it_lives() -> None:
     """Each op of a chain makes 4 bytes: two tensors live at once, an input and an output."""
     problem = Problem(chain(5, size=4), devices(1, memory=8), "throughput")
     order = np.arange(5, 0, -1, dtype=np.float32)
-    held, room = weights(problem, Simulator(problem).schedule(np.zeros(5, np.int32), order))
-    assert sorted(held.tolist()) == [0, 0, 0, 4, 4]
+    resident, room = weights(problem, Simulator(problem).schedule(np.zeros(5, np.int32), order))
+    assert sorted(resident.tolist()) == [0, 0, 0, 4, 4]
     assert room.tolist() == [8]
 
 
@@ -102,23 +102,23 @@ def _balance(problem: Problem, seed: int) -> None:
     for turn in turns(problem):
         balancers.split(turn, 1 + seed % 3)
         _check_period(problem, problem.persistent, problem.capacity, *balancers.best(0))
-    held, room = problem.persistent, problem.capacity
+    resident, room = problem.persistent, problem.capacity
     for temperature in (1.0, 0.01):
         balancers.run(temperature, 300, math.inf, 1)
-        _check_period(problem, held, room, *balancers.best(0))
+        _check_period(problem, resident, room, *balancers.best(0))
         balancers.restart(0, random_decision(problem, seed + 1).placement)
-        _check_period(problem, held, room, *balancers.best(0))
-        held, room = held + np.arange(problem.n), room - 3
-        balancers.weigh(0, held, room)
-        _check_period(problem, held, room, *balancers.best(0))
+        _check_period(problem, resident, room, *balancers.best(0))
+        resident, room = resident + np.arange(problem.n), room - 3
+        balancers.weigh(0, resident, room)
+        _check_period(problem, resident, room, *balancers.best(0))
 
 
 def _check_period(
-    problem: Problem, held: Any, room: Any, fits: bool, period: float, placement: Any
+    problem: Problem, resident: Any, room: Any, fits: bool, period: float, placement: Any
 ) -> None:
     schedule = Simulator(problem).schedule(placement, np.zeros(problem.n, np.float32))
     assert period == pytest.approx(schedule.period(problem), rel=1e-9, abs=1e-12)
-    on_device = np.bincount(placement, held, minlength=problem.d)
+    on_device = np.bincount(placement, resident, minlength=problem.d)
     assert fits == bool((on_device <= room).all())
     assert problem.allowed[problem.unit, placement].all()
     first = [np.flatnonzero(problem.unit == unit)[0] for unit in problem.unit]

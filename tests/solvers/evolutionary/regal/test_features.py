@@ -95,18 +95,18 @@ def test_bytes_of_ops() -> None:
 @pytest.mark.parametrize("objective", ["time", "memory"])
 @pytest.mark.parametrize("family", families())
 def test_features_are_finite_whatever_the_problem(family: str, objective: str) -> None:
-    made = problem(family, objective, "regal")
-    result = encoding(made, np.zeros((made.n, made.d + 1), np.float32), True)
-    assert result.nodes.shape == (made.n, node_features(objective, made.d, True))  # type: ignore[arg-type]
-    assert result.edges.shape == (len(made.consumers), EDGE_FEATURES)
+    of = problem(family, objective, "regal")
+    result = encoding(of, np.zeros((of.n, of.d + 1), np.float32), True)
+    assert result.nodes.shape == (of.n, node_features(objective, of.d, True))  # type: ignore[arg-type]
+    assert result.edges.shape == (len(of.consumers), EDGE_FEATURES)
     assert np.isfinite(result.nodes).all()
     assert np.isfinite(result.edges).all()
 
 
 def test_ops_without_time_or_bytes_have_features_too() -> None:
     nothing = replace(GRAPH, ops=tuple(Op(name, seconds={"*": 0.0}) for name in "abc"), tensors=())
-    made = Problem(nothing, Cluster.identical(2), rules="regal")
-    assert np.isfinite(encoding(made, EXPECTED, True).nodes).all()
+    of = Problem(nothing, Cluster.identical(2), rules="regal")
+    assert np.isfinite(encoding(of, EXPECTED, True).nodes).all()
 
 
 def plainly(of: Problem, keys: np.ndarray) -> np.ndarray:
@@ -122,13 +122,13 @@ def plainly(of: Problem, keys: np.ndarray) -> np.ndarray:
             allowed = np.where(of.allowed[of.unit[op]], affinity[first[op]], -1)
             total[op, allowed.argmax()] += 1
         priority = row[of.n * of.d : of.n * (of.d + 1)]
-        done: list[int] = []
-        left = set(range(of.n))
-        while left:
-            ready = [o for o in left if before[o].isdisjoint(left)]
-            done.append(max(ready, key=lambda o: (priority[o], -o)))
-            left.remove(done[-1])
-        total[done, of.d] += np.arange(of.n) / max(1, of.n - 1)
+        order: list[int] = []
+        remaining = set(range(of.n))
+        while remaining:
+            ready = [o for o in remaining if before[o].isdisjoint(remaining)]
+            order.append(max(ready, key=lambda o: (priority[o], -o)))
+            remaining.remove(order[-1])
+        total[order, of.d] += np.arange(of.n) / max(1, of.n - 1)
     return total / len(keys)
 
 
@@ -137,11 +137,11 @@ def plainly(of: Problem, keys: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("family", families())
 def test_expectations_are_means_over_the_population(family: str) -> None:
-    made = problem(family, "time", "regal")
-    population = evolution(Simulator(made), BRKGA["paper"], goal="time", seed=0)
+    of = problem(family, "time", "regal")
+    population = evolution(Simulator(of), BRKGA["paper"], goal="time", seed=0)
     population.run(150, inf, 1)
     keys, _, _ = population.population()
-    np.testing.assert_allclose(expected(population), plainly(made, keys), atol=1e-6)
+    np.testing.assert_allclose(expected(population), plainly(of, keys), atol=1e-6)
 
 
 def test_before_a_generation_nothing_is_expected() -> None:

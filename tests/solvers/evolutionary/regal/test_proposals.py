@@ -88,10 +88,10 @@ def keys_of(problem: Problem) -> int:
 def test_priorities_are_around_ranks_where_they_are_proposed_so() -> None:
     actions = np.array([[7, 3], [7, 3], [7, 3]])
     proposed = Proposed(placement=0, scheduling=15, ranked=True)
-    made = proposals(of(), actions, proposed, keys_of(of()), 0.7)
+    beta_draws = proposals(of(), actions, proposed, keys_of(of()), 0.7)
     expected = distributions_around(ranks(of()), actions.ravel(), 15)
-    np.testing.assert_array_equal((made.alpha[6:9], made.beta[6:9]), expected)
-    assert (np.diff(made.alpha[6:9]) != 0).any()
+    np.testing.assert_array_equal((beta_draws.alpha[6:9], beta_draws.beta[6:9]), expected)
+    assert (np.diff(beta_draws.alpha[6:9]) != 0).any()
 
 
 # Each key has the distribution that its op's action proposes.
@@ -108,37 +108,37 @@ def test_every_key_gets_what_was_chosen_for_it() -> None:
     """Op 1 is the anchor; the actions of op 2 are looked at."""
     actions = np.zeros((3, 9), np.int64)
     actions[2] = [0, 0, 1, 0, 15, 3, 0, 1, 3]
-    made = proposals(of(), actions, PROPOSED, keys_of(of()), 0.7)
+    beta_draws = proposals(of(), actions, PROPOSED, keys_of(of()), 0.7)
     affinity, priority = slice(4, 6), 6 + 2
-    np.testing.assert_allclose(made.alpha[affinity], [2 / 3, 4 / 3], rtol=1e-6)
-    np.testing.assert_allclose(made.beta[affinity], [4 / 3, 2 / 3], rtol=1e-6)
+    np.testing.assert_allclose(beta_draws.alpha[affinity], [2 / 3, 4 / 3], rtol=1e-6)
+    np.testing.assert_allclose(beta_draws.beta[affinity], [4 / 3, 2 / 3], rtol=1e-6)
     total = 17 / 4 - 1
-    assert made.alpha[priority] == pytest.approx(total * 16 / 17)
-    assert made.beta[priority] == pytest.approx(total * 1 / 17)
-    np.testing.assert_allclose(made.bias[affinity], [0.5 * (1 + 1 / 4), 0.5 * (1 + 2 / 4)])
-    assert made.bias[priority] == 1
+    assert beta_draws.alpha[priority] == pytest.approx(total * 16 / 17)
+    assert beta_draws.beta[priority] == pytest.approx(total * 1 / 17)
+    np.testing.assert_allclose(beta_draws.bias[affinity], [0.5 * (1 + 1 / 4), 0.5 * (1 + 2 / 4)])
+    assert beta_draws.bias[priority] == 1
 
 
 def test_transfers_of_a_tensor_get_what_was_chosen_for_its_producer() -> None:
     proposed = Proposed(placement=0, scheduling=0, transfers=4)
     actions = np.array([[3, 0], [0, 0], [1, 2]])
-    made = proposals(of(), actions, proposed, keys_of(of()), 0.7)
-    keys_of_transfers = made.alpha[9:].reshape(-1, 2), made.beta[9:].reshape(-1, 2)
+    beta_draws = proposals(of(), actions, proposed, keys_of(of()), 0.7)
+    keys_of_transfers = beta_draws.alpha[9:].reshape(-1, 2), beta_draws.beta[9:].reshape(-1, 2)
     alpha, beta = beta_distributions(actions.ravel(), 4)
     for of_sent, of_ops in zip(keys_of_transfers, (alpha, beta), strict=True):
         sent = of().producer[: len(of_sent)]
         np.testing.assert_array_equal(of_sent, of_ops[sent][:, None].repeat(2, axis=1))
     assert len(set(of().producer[: len(keys_of_transfers[0])])) > 1
-    assert (made.bias[9:] == np.float32(0.7)).all()
+    assert (beta_draws.bias[9:] == np.float32(0.7)).all()
 
 
 def test_transfers_stay_uniform_where_none_is_proposed() -> None:
     actions = np.ones((3, 9), np.int64)
-    made = proposals(of(), actions, PROPOSED, keys_of(of()), 0.7)
-    assert (made.alpha[9:] == 1).all()
-    assert (made.beta[9:] == 1).all()
-    assert (made.bias[9:] == np.float32(0.7)).all()
-    assert len(made.alpha) == keys_of(of()) > 9
+    beta_draws = proposals(of(), actions, PROPOSED, keys_of(of()), 0.7)
+    assert (beta_draws.alpha[9:] == 1).all()
+    assert (beta_draws.beta[9:] == 1).all()
+    assert (beta_draws.bias[9:] == np.float32(0.7)).all()
+    assert len(beta_draws.alpha) == keys_of(of()) > 9
 
 
 def test_what_is_not_proposed_stays_uniform() -> None:
@@ -160,8 +160,8 @@ def test_what_is_not_proposed_stays_uniform() -> None:
 def test_the_longest_op_or_the_one_of_most_bytes_is_on_the_first_device() -> None:
     assert anchor(of()) == 1
     assert anchor(of("memory")) == 2
-    made = uniform(of(), keys_of(of()), 0.7)
-    drawn = np.random.default_rng(0).beta(made.alpha[2:4], made.beta[2:4], (1000, 2))
+    beta_draws = uniform(of(), keys_of(of()), 0.7)
+    drawn = np.random.default_rng(0).beta(beta_draws.alpha[2:4], beta_draws.beta[2:4], (1000, 2))
     assert (drawn[:, 0] > drawn[:, 1]).all()
 
 
@@ -170,8 +170,8 @@ def test_devices_that_differ_are_not_exchanged() -> None:
     assert anchor(Problem(fork(5), devices(1, 2))) is None
     pinned = Problem(fork(5, device="d1"), devices(1, 1))
     assert anchor(pinned) is None
-    made = uniform(pinned, keys_of(pinned), 0.7)
-    assert (made.alpha == 1).all()
+    beta_draws = uniform(pinned, keys_of(pinned), 0.7)
+    assert (beta_draws.alpha == 1).all()
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from situate.solvers.learned.asynchronous.virtual_clock import VirtualClock, hou
 
 
 def _measured(*seconds: float) -> Measurements:
-    taken = np.array(seconds)
-    return Measurements(taken, np.where(np.isfinite(taken), 0, 1).astype(np.uint8))
+    times = np.array(seconds)
+    return Measurements(times, np.where(np.isfinite(times), 0, 1).astype(np.uint8))
 
 
 # The clock counts setup and steps of workers that run side by side.

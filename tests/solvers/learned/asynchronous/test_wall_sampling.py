@@ -57,23 +57,23 @@ def test_what_is_killed_goes_on_and_measures_nothing_twice_that_was_kept(
     class Killed(Exception):
         pass
 
-    told: list[int] = []
+    firsts: list[int] = []
 
     def kill(first: int, _: Measurements) -> None:
-        told.append(first)
-        if len(told) == 3:
+        firsts.append(first)
+        if len(firsts) == 3:
             raise Killed
 
     machine, study = Straggling(tmp_path, last=2 * BATCH - 1), tmp_path / "study"
     with pytest.raises(Killed):
         _learn(method, machine, study=study, on_measured=kill)
-    kept = range(len(Study.read(study)))
-    attempts = [machine.attempts(number) for number in kept]
+    numbers_before = range(len(Study.read(study)))
+    attempts = [machine.attempts(number) for number in numbers_before]
     result = _learn(method, machine, study=study)
-    held = Study.read(study)
-    assert len(held) == SAMPLES == len(result.samples)
-    assert sorted(result.samples) == sorted(held.measurements.seconds)
-    assert [machine.attempts(number) for number in kept] == attempts
+    records = Study.read(study)
+    assert len(records) == SAMPLES == len(result.samples)
+    assert sorted(result.samples) == sorted(records.measurements.seconds)
+    assert [machine.attempts(number) for number in numbers_before] == attempts
     numbers = np.arange(SAMPLES) + 1.0
-    of_placements = np.array([placement.sum() for placement in held.placements()])
-    assert np.allclose(held.measurements.seconds, numbers * (1 + of_placements / 100))
+    of_placements = np.array([placement.sum() for placement in records.placements()])
+    assert np.allclose(records.measurements.seconds, numbers * (1 + of_placements / 100))

@@ -1,8 +1,8 @@
 """Seconds and bytes of a step's ops in a layout, by the formulas that price the layout.
 
-The ops of a step add up to the parts of `step_seconds`. Each op is a part of a block of layers: an
-attention (its matrices, its core, half of the layer's passes over memory, and context
-parallelism), or a network.
+The ops of a step add up to the parts of `step_seconds`. A block of layers has two ops in each
+direction, attention (projections, core and context parallelism) and network (the rest), and each
+has half of the layer's passes that only move memory.
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from situate.language.training.activations import layer_memory, stream_bytes
 from situate.language.training.layout import LayoutTable, Run
 from situate.language.training.machine import Machine
 from situate.language.training.memory import (
     NCCL_GROUP,
-    layer_memory,
     logit_bytes,
     stage_weights,
     state_bytes,
-    stream_bytes,
 )
 from situate.language.training.seconds import (
     ZERO3_EXPOSED,
@@ -37,7 +36,7 @@ from situate.language.training.seconds import (
 from situate.language.training.transformer import Transformer
 
 Elements = tuple[float, float]
-"""Elements on a device, outside experts and of experts."""
+"""(elements outside experts, elements of experts) on a device."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +44,9 @@ class PartSeconds:
     """Seconds of a part of a layer for one micro-batch.
 
     Attributes:
-        forward: of the forward pass.
-        backward: of the backward pass, with what it repeats.
-        weight: of the gradients of weights, which are among those of `backward`.
+        forward: the forward pass.
+        backward: the backward pass, with recomputation.
+        weight: the share of `backward` that computes gradients of weights.
     """
 
     forward: float
@@ -60,12 +59,12 @@ class StepSeconds:
     """Seconds of the ops of a step on one model of GPU.
 
     Attributes:
-        attention, network: of a layer.
-        head: the output with its loss, in both directions.
-        tensor, experts: exchanges of a layer for a micro-batch, forwards and backwards.
-        reduction, gathering: collectives of the gradients and of the weights of one element.
-        exposure: share of these that nothing hides.
-        update: of one element.
+        attention, network: the two parts of a layer.
+        head: the output layer and the loss, in both directions.
+        tensor, experts: (forward, backward) exchanges of a layer for a micro-batch.
+        reduction, gathering: collectives of gradients and of weights, an element.
+        exposure: the share of these collectives that computation does not hide.
+        update: the optimizer's update, an element.
     """
 
     attention: PartSeconds
@@ -84,8 +83,8 @@ class StateBytes:
     """Bytes of the states of a part of the model on one device.
 
     Attributes:
-        elements: of its weights.
-        weights, gradients, optimizer: their bytes; masters and moments are the optimizer's.
+        elements: the number of its weights.
+        weights, gradients, optimizer: bytes; masters and moments are the optimizer's.
     """
 
     elements: float
@@ -99,12 +98,12 @@ class StepBytes:
     """Bytes of a step on one device.
 
     Attributes:
-        stream: a micro-batch between layers.
-        activations: what a layer keeps of a micro-batch, its input included.
-        recomputation: what a backward pass computes again.
-        logits: at the peak of the loss.
-        layer, embedding, head: states.
-        constant: of libraries.
+        stream: activations of a micro-batch between two layers.
+        activations: activations of a micro-batch that a layer keeps, with its input.
+        recomputation: activations that a backward pass computes again.
+        logits: logits and their gradients at the peak of the loss.
+        layer, embedding, head: states of each.
+        constant: memory of libraries.
     """
 
     stream: float
@@ -140,7 +139,7 @@ def step_costs(model: Transformer, run: Run, machine: Machine) -> StepSeconds:
     return StepSeconds(
         attention=attention,
         network=network,
-        head=float(head_seconds(work)[0]) * factors.get("matrices", 1.0),
+        head=float(head_seconds(work)[0]) * factors.get("head", 1.0),
         tensor=_directions(passes.tensor, factors.get("tensor", 1.0)),
         experts=_directions(passes.experts, factors.get("experts", 1.0)),
         reduction=(float(states.reduction[0]) + latency) * scale,
@@ -153,8 +152,8 @@ def step_costs(model: Transformer, run: Run, machine: Machine) -> StepSeconds:
 def _parts(
     passes: LayerPasses, factors: dict[str, float], waiting: float
 ) -> tuple[PartSeconds, PartSeconds]:
-    """Attention and network of a layer; each has half of the passes over memory, and of the
-    seconds in which the GPU waits for launches."""
+    """Attention and network of a layer; each has half of the passes that only move memory, and half
+    of the seconds that the GPU waits for launches."""
 
     def scaled(part: str, seconds: Pass) -> Pass:
         factor = factors.get(part, 1.0)
@@ -187,7 +186,7 @@ def _layers(model: Transformer, run: Run) -> int:
 
 
 def _waiting(model: Transformer, run: Run, machine: Machine) -> float:
-    """Seconds of a layer and a micro-batch in which the GPU waits for launches."""
+    """Seconds a layer and a micro-batch that the GPU waits for launches."""
     table = LayoutTable.of([run.layout])
     rounds = run.layout.count + float(idle_rounds(model, run, machine, table)[0])
     launches = float(step_seconds(model, run, machine, table)["launches"][0])
@@ -201,6 +200,8 @@ def step_bytes(model: Transformer, run: Run) -> StepBytes:
     activations, repeated = layer_memory(model, run, table)
     tokens = table.micro * run.sequence / table.cp
     logits = logit_bytes(model, run.recipe.software, table, table.pp - 1, tokens)
+    # The op of the head runs the layers of further predictions too.
+    logits = logits + table.mtp * (activations + 4 * stream_bytes(model, run, table))
     layout = run.layout
     degrees = (layout.tp, layout.cp, layout.dp, layout.pp, layout.ep)
     groups = sum(degree > 1 for degree in degrees)
@@ -209,18 +210,24 @@ def step_bytes(model: Transformer, run: Run) -> StepBytes:
         activations=float(activations[0]),
         recomputation=float(repeated[0]),
         logits=float(logits[0]),
-        layer=_states(model, run, layer),
-        embedding=_states(model, run, embedding),
-        head=_states(model, run, head),
+        layer=_states(model, run, layer, 0.0),
+        embedding=_states(model, run, embedding, 1.0),
+        head=_states(model, run, head, 1.0),
         constant=run.recipe.software.workspace + NCCL_GROUP * groups,
     )
 
 
-def _states(model: Transformer, run: Run, elements: Elements) -> StateBytes:
-    """States of these elements, with the copies in which products read them, if they stay."""
+def _states(model: Transformer, run: Run, elements: Elements, end: float) -> StateBytes:
+    """States of these elements, with the copies of lower precision that stay in memory.
+
+    Args:
+        model, run: of the step.
+        elements: outside experts, and of experts.
+        end: share of them that is of the embedding or the output.
+    """
     table, recipe = LayoutTable.of([run.layout]), run.recipe
     weights, experts = (np.array([count]) for count in elements)
-    roles = state_bytes(model, recipe, table, weights, experts)
+    roles = state_bytes(model, recipe, table, weights, experts, end * weights)
     whole, stays = sum(elements), recipe.software.stays_gathered
     copies = 0.0
     if run.layout.zero == 3 and run.layout.dp * run.layout.cp > 1:
@@ -236,7 +243,7 @@ def _states(model: Transformer, run: Run, elements: Elements) -> StateBytes:
 
 
 def _stage_elements(model: Transformer, table: LayoutTable, stage: int) -> Elements:
-    """Elements of a stage on a device; of a stage between the ends for -1."""
+    """Elements of a stage on a device; stage -1 has neither embedding nor head."""
     rank: NDArray[np.int64] = np.array([stage])
     weights, experts = stage_weights(model, table, rank)
     return float(weights[0]), float(experts[0])
@@ -248,7 +255,7 @@ def _elements(model: Transformer, run: Run) -> tuple[Elements, Elements, Element
     table = LayoutTable.of([layout])
     middle = _stage_elements(model, table, -1)
     count = _layers(model, run)
-    # Two stages have the ends apart.
+    # With two stages or more, embedding and head are on different ones.
     apart = LayoutTable.of([replace(layout, pp=max(layout.pp, 2))])
     between = _stage_elements(model, apart, -1)[0]
     embedding = _stage_elements(model, apart, 0)[0] - between

@@ -10,16 +10,17 @@ from situate.language.training.transformer import Transformer
 from situate.language.training.unequal import Shares
 
 JOINED_OPS, MAX_OPS = 60_000, 200_000
-"""Ops of a step's graph above which layers are joined into blocks, and above which it is refused.
-A step of 200,000 ops takes 9 CPU seconds and 1.7 GB."""
+"""Limits on the ops of a step's graph: above the first, layers are joined into blocks; above the
+second, the step is refused. A step of 200,000 ops takes 9 CPU seconds and 1.7 GB."""
 
 OPS_OF_BLOCK = {False: 4, True: 6}
-"""Ops of a block for a micro-batch: two parts forwards, backwards, and late gradients."""
+"""Ops of a block and a micro-batch, without and with zero bubbles: two parts, each forward and
+backward, and late gradients of weights."""
 
 
 @dataclass(frozen=True)
 class Division:
-    """A division of a step.
+    """The layers of each chunk of a pipeline, and the micro-batches of each replica.
 
     Attributes:
         layout: degrees of parallelism.
@@ -62,7 +63,8 @@ class Block:
 
 
 def equal_division(model: Transformer, layout: Layout) -> Division:
-    """The division among equal devices, as programs have it: the first chunks take the rest."""
+    """The division among equal devices. As in training programs, the first chunks have a layer more
+    if the layers do not divide evenly."""
     chunks = layout.pp * layout.vp
     least, rest = divmod(model.layers, chunks)
     sizes = tuple(least + (i < rest) for i in range(chunks))
@@ -105,7 +107,7 @@ def blocks_of(division: Division) -> tuple[Block, ...]:
 
 
 def _joined(division: Division, size: int) -> tuple[Block, ...]:
-    """Blocks of at most so many layers."""
+    """Blocks of at most `size` layers."""
     blocks, layer = [], 0
     for chunk, layers in enumerate(division.chunks):
         for first in range(0, layers, size):

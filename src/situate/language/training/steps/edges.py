@@ -98,7 +98,7 @@ class DeviceEdges:
         self._step.send("gradient", self._op(action, block, micro), readers, size, None)
 
     def _add_within(self, block: int, micro: int) -> None:
-        """Edges between the ops of a block: what it keeps, exchanges and turns."""
+        """Edges between the ops of a block: activations, exchanges, and the order of its ops."""
         step, sizes = self._step, self._step.sizes
         forward = self._op("attention.forward", block, micro)
         network = self._op("network.forward", block, micro)
@@ -161,7 +161,7 @@ class DeviceEdges:
             yield from (self._op(name, block, micro) for name in names)
 
     def _collective(self, action: str, producer: int, block: int) -> None:
-        """The transfer of a collective to the next replica, which has room for it already."""
+        """The transfer of a collective to the next replica, where it takes no memory of its own."""
         seconds = self._step.sizes.hidden_seconds(action, block)
         if seconds <= 0:
             return

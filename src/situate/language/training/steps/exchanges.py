@@ -1,7 +1,7 @@
 """Exchanges among the devices of a stage, as transfers from each device to the next of its team.
 
-In a ring every device sends to one other. The bytes of a transfer are those that take the
-exchange's seconds on the links of the layout's placement, shared as there.
+In a ring, every device sends to one other. The size of a transfer is chosen so that the ring takes
+the exchange's seconds on the cluster's links, where transfers on one channel share it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Exchange:
     Attributes:
         next: (members,) the device of the stage to which each one sends; None without an exchange.
         size: bytes of a transfer.
-        rest: seconds that no transfer takes, because they are shorter than a link's latency.
+        rest: seconds that the reading op takes instead, if they are shorter than a link's latency.
     """
 
     next: Next | None
@@ -80,8 +80,7 @@ def exchange(site: Site, ring: Next, seconds: float) -> Exchange:
 
 
 def _bytes_in(site: Site, ring: Next, seconds: float) -> int:
-    """Bytes that all transfers of all stages' rings pass within these seconds; 0 if no finite
-    number does."""
+    """The largest size at which the rings of all stages take these seconds; 0 if there is none."""
     cluster, hops = site.cluster, _hops(site, ring)
     loads = Counter(int(cluster.channel[hop]) for hop in hops)
     rooms = [_room(cluster, hop, seconds, loads) for hop in hops]
@@ -98,13 +97,13 @@ def _hops(site: Site, ring: Next) -> list[tuple[int, int]]:
 
 
 def _room(cluster: Cluster, hop: tuple[int, int], seconds: float, loads: Counter[int]) -> float:
-    """Bytes that a transfer passes within seconds, beside others on its channel."""
+    """Bytes that one of the transfers on a channel moves in these seconds."""
     free = seconds / loads[int(cluster.channel[hop])] - float(cluster.latency[hop])
     return free * float(cluster.bandwidth[hop])
 
 
 def ring_seconds(site: Site, ring: Next, seconds: float) -> float:
-    """Seconds of one transfer of a ring whose transfers all pass within `seconds`."""
+    """Seconds of one transfer, if all transfers of a ring take `seconds` together."""
     if seconds <= 0 or np.array_equal(ring, np.arange(len(ring))):
         return 0.0
     loads = Counter(int(site.cluster.channel[hop]) for hop in _hops(site, ring))

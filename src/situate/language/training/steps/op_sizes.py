@@ -29,12 +29,12 @@ class OpSizes:
         model: the transformer.
         run: layout, sequence, recipe.
         site: the cluster.
-        blocks: of all chunks.
+        blocks: the blocks of all chunks.
 
     Attributes:
-        bytes: of the step.
-        rings: of a stage.
-        often: every micro-batch gathers weights and reduces gradients.
+        bytes: the bytes of a step on one device.
+        rings: the rings of a stage.
+        often: True if every micro-batch gathers weights and reduces gradients.
     """
 
     def __init__(self, model: Transformer, run: Run, site: Site, blocks: Sequence[Block]) -> None:
@@ -44,7 +44,7 @@ class OpSizes:
         self.often = gathers_often(run)
         self._slowest = step_costs(model, run, site.machine)
         self._costs = _costs_by_key(model, run, site)
-        # Every micro-batch asks again.
+        # The answers are the same for every micro-batch.
         self.seconds = cache(self._seconds)
         self.exchanges = cache(self._exchanges)
         self.hidden_seconds = cache(self._hidden_seconds)
@@ -75,8 +75,8 @@ class OpSizes:
         return round(max(self._layers(block) * self.bytes.activations - self.bytes.stream, 0.0))
 
     def workspace(self, action: str, block: int) -> int:
-        """Bytes that an op needs while it runs: logits, what it computes again, and gradients that
-        are whole before they are divided."""
+        """Bytes that an op needs while it runs: logits, recomputed activations, and whole gradients
+        before they are divided among replicas."""
         is_head = action == "head.forward"
         if not is_head and not action.endswith(".backward"):
             return 0
@@ -116,14 +116,14 @@ class OpSizes:
             return 0.0 if self.often or layout.zero == 0 else costs.gathering
         if action == "gradients":
             once = 0.0 if self.often or layout.zero == 2 else costs.reduction
-            # Replicas without divided states add up gradients in all places.
+            # Without ZeRO, each replica needs the whole sum: a reduction and a gathering.
             return once + (costs.gathering if layout.zero == 0 else 0.0)
         if action.startswith("gather"):
             return costs.gathering
         return costs.reduction if action == "scatter" else 0.0
 
     def _hidden_seconds(self, action: str, block: int) -> float:
-        """Seconds of the transfer of a collective, which passes may hide."""
+        """Seconds of the transfer of a collective, which can overlap with passes."""
         costs = self._slowest
         seconds = (1 - costs.exposure) * self._collective(costs, action) * self.elements(block)
         return ring_seconds(self._site, self.rings.states, seconds)

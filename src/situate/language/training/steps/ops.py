@@ -26,12 +26,12 @@ class StepOps:
         division: layers of chunks, and micro-batches of replicas.
 
     Attributes:
-        ops: of one device after the other, in the order of its program.
+        ops: the ops of one device after the other, in the order of its program.
         devices: the cluster's device of each op.
         tensors, control: the edges.
-        members: stage, and number in it, of each device.
-        sizes: of ops and transfers.
-        blocks: of layers.
+        members: (stage, number in the stage) of each device.
+        sizes: seconds and bytes of ops and transfers.
+        blocks: the blocks of layers.
     """
 
     def __init__(self, model: Transformer, run: Run, site: Site, division: Division) -> None:

@@ -1,8 +1,8 @@
-"""The order in which a stage of a pipeline runs its passes, as training programs have it.
+"""The order in which a stage of a pipeline runs its passes.
 
 1F1B is of Narayanan et al. (arXiv:2006.09503), interleaved 1F1B of arXiv:2104.04473, section 2.2,
-and zero bubbles of Qi et al. (arXiv:2401.10241); all as `torch.distributed.pipelining.schedules`
-orders them.
+and zero bubbles of Qi et al. (arXiv:2401.10241); all as in
+`torch.distributed.pipelining.schedules`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _warm_up(layout: Layout, stage: int, count: int) -> int:
 
 
 def _pass(layout: Layout, direction: Direction, number: int, count: int) -> StagePass:
-    """The pass with a number among those of its direction."""
+    """Pass `number` of its direction."""
     if layout.vp == 1:
         return StagePass(direction, 0, number)
     group = group_size(count, layout.pp)

@@ -48,14 +48,14 @@ COMPUTE = {
 
 
 class DeviceProgram:
-    """The program of the devices of a stage that have as many micro-batches.
+    """The program of a stage's devices that run `count` micro-batches.
 
     Args:
         layout: degrees and schedule.
         blocks: of all chunks.
         stage: from 0.
         count: micro-batches.
-        often: every micro-batch gathers weights and reduces gradients.
+        often: True if every micro-batch gathers weights and reduces gradients.
 
     Attributes:
         slots: ops in their order.
@@ -126,7 +126,7 @@ class DeviceProgram:
             yield Slot("update", part, EVERY)
 
     def _gathers(self, passes: Sequence[BlockPass], index: int) -> Iterator[Slot]:
-        """The op that gathers a pass's weights; it starts after the last pass but one."""
+        """The op that gathers a pass's weights, which starts when the pass before the last ends."""
         if not self._often or index >= len(passes):
             return
         block_pass = passes[index]

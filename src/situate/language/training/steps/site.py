@@ -1,4 +1,4 @@
-"""A cluster twice: as training's formulas see it, and as the execution model does."""
+"""A cluster in two forms: GPUs for the formulas of training, devices for the execution model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from situate.data.op_classes import DTYPES
 from situate.language.training.machine import Machine, find_machine, gpu_devices, named_cluster
 
 LAUNCH = 6e-6
-"""Seconds to launch an op, as in the presets; ops of layouts have their own."""
+"""Seconds to launch an op, as in the presets. Ops of layouts have seconds of their own."""
 
 
 @dataclass(frozen=True)

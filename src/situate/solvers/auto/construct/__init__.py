@@ -12,6 +12,7 @@ from situate.data.topology import accelerators
 from situate.errors import SituateError
 from situate.solvers.auto.construct.cuts import offer_level_cuts, offer_proportional_cuts
 from situate.solvers.auto.construct.enumeration import look_at_all
+from situate.solvers.auto.construct.partition import offer_partition
 from situate.solvers.auto.construct.pipelines import offer_pipelines
 from situate.solvers.auto.construct.segments import offer_memory_fits, offer_segments, outgrown
 from situate.solvers.auto.improve.moves import swap_devices
@@ -64,11 +65,11 @@ def _offer_rules(search: Search, plan_coarse: Callable[[Search], None]) -> bool:
     placements of pipelines come last.
     """
     pipelines: list[Placement] = []
-    # `single` comes first, so that even a large network has a plan at once.
+    # `single` comes first, so that even a large network has a plan at once. A step in parts has one
+    # at once by `tensor_parallel`, which is far ahead of it.
     rules: tuple[Callable[[Search], None], ...] = (
-        single,
-        # Of steps in parts this plan is far ahead of those below.
         tensor_parallel,
+        single,
         expert,
         # Large graphs have few of the plans below within a second, and none is as good.
         plan_coarse,
@@ -106,6 +107,8 @@ def _offer_constructed(search: Search) -> bool:
     _list_to_fit(search)
     _offer_earliest(search)
     if not search.finished():
+        offer_partition(search)
+    if not search.finished():
         offer_proportional_cuts(search)
     if search.finished():
         return False
@@ -113,12 +116,13 @@ def _offer_constructed(search: Search) -> bool:
     offer_level_cuts(search)
     if full := outgrown(search):
         offer_segments(search)
+        # The best placement by rank seldom fits; in a lookahead order it often does.
+        offer_placed_orders(search)
     for offer in (_offer_random, offer_pipelines, swap_devices, _list_to_fit):
         if not search.finished():
             offer(search)
     if not search.finished():
-        share = justification.SHARE_BEYOND_ONE_DEVICE if full else justification.START_SHARE
-        justification.offer_start(search, share)
+        justification.offer_start(search, full)
     return full
 
 

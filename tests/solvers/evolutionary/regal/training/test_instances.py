@@ -32,7 +32,7 @@ SMALL_DEVICES = replace(
 QUICK = RegalSettings(feature_evaluations=100, evaluations=220)
 
 
-def made(copies: int = 0) -> Instances:
+def three_graphs(copies: int = 0) -> Instances:
     return Instances([graph("a", 8), graph("b", 9)], TIME, QUICK, copies, 5)
 
 
@@ -40,7 +40,7 @@ def made(copies: int = 0) -> Instances:
 
 
 def test_copy_zero_is_the_graph_itself() -> None:
-    of = made(copies=2)
+    of = three_graphs(copies=2)
     assert len(of) == 6
     names = [of[i].simulator.problem.graph.ops[0].name for i in range(6)]
     assert names == ["a0", "a0", "a0", "b0", "b0", "b0"]
@@ -52,9 +52,9 @@ def test_copy_zero_is_the_graph_itself() -> None:
 def test_a_copy_that_holds_more_than_its_device_is_drawn_anew() -> None:
     large = Graph("g", (Op("a", seconds={"*": 1.0}, persistent=90), Op("b", seconds={"*": 1.0})))
     of = Instances([large], SMALL_DEVICES, QUICK, 40, 5)
-    held = [of.simulator(i).problem.persistent[0] for i in range(41)]
-    assert max(held) <= 100
-    assert len(set(held)) > 20
+    persistent = [of.simulator(i).problem.persistent[0] for i in range(41)]
+    assert max(persistent) <= 100
+    assert len(set(persistent)) > 20
 
 
 def test_a_graph_that_fills_its_device_stands_for_copies_that_hold_more(
@@ -66,7 +66,7 @@ def test_a_graph_that_fills_its_device_stands_for_copies_that_hold_more(
 
 
 def test_the_plain_value_is_that_of_plain_brkga_and_is_kept() -> None:
-    of = made()
+    of = three_graphs()
     assert np.isnan(of.values).all()
     instance = of[1]
     population = plain(instance.simulator, QUICK, derived(5, 1, 1))
@@ -75,7 +75,7 @@ def test_the_plain_value_is_that_of_plain_brkga_and_is_kept() -> None:
 
 
 def test_a_value_that_is_known_is_not_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    of = made()
+    of = three_graphs()
     of.values[0] = 77.0
     monkeypatch.setattr(instances, "plain", None)
     assert of[0].plain == 77
@@ -83,7 +83,7 @@ def test_a_value_that_is_known_is_not_found_again(monkeypatch: pytest.MonkeyPatc
 
 def test_what_is_not_kept_is_made_again_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(instances, "KEPT_OPS", 10)
-    of = made()
+    of = three_graphs()
     first = of[0]
     assert of[1] is of[1]
     again = of[0]
@@ -95,26 +95,26 @@ def test_what_is_not_kept_is_made_again_as_it_was(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_reward_is_minus_the_ratio_to_plain_brkga() -> None:
-    instance = made()[0]
+    instance = three_graphs()[0]
     actions = np.zeros((8, 6), np.int64)
     result = reward(instance.simulator, instance.plain, QUICK, actions, 1)
     # A chain: no plan is better than all ops one after the other, and no tensor takes time.
     assert result == -8 / instance.plain
-    assert made().rewards(0, instance.plain, np.stack([actions] * 2), 1) == [result, result]
+    assert three_graphs().rewards(0, instance.plain, np.stack([actions] * 2), 1) == [result, result]
 
 
 @pytest.mark.parametrize(("free", "evaluations"), [(False, 120), (True, 220)])
 def test_evaluations_for_features_may_come_on_top(
     free: bool, evaluations: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    instance, begun = made()[0], []
+    instance, begun = three_graphs()[0], []
     run = instances.proposed
 
-    def kept(*given: Any) -> Any:
-        begun.append(run(*given))
+    def counted(*arguments: Any) -> Any:
+        begun.append(run(*arguments))
         return begun[-1]
 
-    monkeypatch.setattr(instances, "proposed", kept)
+    monkeypatch.setattr(instances, "proposed", counted)
     settings = replace(QUICK, free_features=free)
     reward(instance.simulator, instance.plain, settings, np.zeros((8, 6), np.int64), 1)
     assert begun[0].evaluations == evaluations
@@ -144,8 +144,10 @@ def test_workers_find_what_threads_find(workers: int) -> None:
             ]
             rewards = running.rewards(train, [0, 3], actions, 7)()
         assert rewards.shape == (2, 2)
-        known = [*train.values, *valid.values]
-        result.append(([each.nodes.tolist() for each in encoded], rewards.tolist(), repr(known)))
+        values = [*train.values, *valid.values]
+        result.append(
+            ([instance.nodes.tolist() for instance in encoded], rewards.tolist(), repr(values))
+        )
     assert result[0] == result[1]
 
 

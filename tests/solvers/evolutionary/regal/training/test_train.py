@@ -47,24 +47,24 @@ def ignored(_: Any) -> None:
 
 
 def test_weights_say_what_made_them(options: Options) -> None:
-    said: list[str] = []
+    lines: list[str] = []
     points: list[Any] = []
-    policy, about = weights.read(train(options, said.append, points.append))
+    policy, about = weights.read(train(options, lines.append, points.append))
     assert (about.objective, about.devices, about.settings) == ("time", 2, SMALL)
     assert (about.command, about.steps) == ("this", 9)
     assert [steps for steps, *_ in about.curve] == [p.steps for p in points] == [3, 6, 9]
     assert policy.choices == [2, 2, 2, 2, 2, 2]
     valid = options.data / "valid"
-    assert said == [f"skipped: {valid / 'a.json'}: twice", f"{valid}: 1 graph; skipped: 1 twice"]
+    assert lines == [f"skipped: {valid / 'a.json'}: twice", f"{valid}: 1 graph; skipped: 1 twice"]
 
 
 def interrupt_after(calls: int) -> Callable[..., Any]:
-    left = [calls]
+    remaining = [calls]
     reward = module.Trainer.__dict__["_learn"]
 
     def learn(*arguments: Any) -> None:
-        left[0] -= 1
-        if left[0] < 0:
+        remaining[0] -= 1
+        if remaining[0] < 0:
             raise KeyboardInterrupt
         reward(*arguments)
 
@@ -155,17 +155,17 @@ def test_a_folder_of_another_training_is_refused(
 def test_what_no_plan_could_be_made_with_is_not_trained(
     machine: dict[str, Any], message: str, options: Options
 ) -> None:
-    asked = replace(options, machine=replace(TIME, **machine), settings=SMALL)
+    options = replace(options, machine=replace(TIME, **machine), settings=SMALL)
     with pytest.raises(SituateError, match=message):
-        train(asked, ignored, ignored)
+        train(options, ignored, ignored)
     assert not options.out.exists()
 
 
 def test_validation_has_evaluations_of_its_own(options: Options) -> None:
     of = replace(SMALL, validation_evaluations=400)
-    learnt, held = module._instances(options, of, *module._data(options, ignored))
-    assert held is not None
-    assert (learnt.settings.evaluations, held.settings.evaluations) == (120, 400)
+    learnt, validation = module._instances(options, of, *module._data(options, ignored))
+    assert validation is not None
+    assert (learnt.settings.evaluations, validation.settings.evaluations) == (120, 400)
 
 
 def test_a_training_that_is_done_is_not_run_again(options: Options) -> None:
@@ -205,8 +205,8 @@ def test_points_may_be_closer_together_in_another_training(options: Options) -> 
 
 
 def test_points_as_close_as_they_are_anyway_are_no_other_training(options: Options) -> None:
-    made = train(options, ignored, ignored)
-    assert train(replace(options, every=module.POINT_STEPS), ignored, ignored) == made
+    path = train(options, ignored, ignored)
+    assert train(replace(options, every=module.POINT_STEPS), ignored, ignored) == path
 
 
 @pytest.mark.parametrize("change", ["added", "removed", "another"])

@@ -40,8 +40,8 @@ def trainer(threads: int = 2, valid: bool = True, settings: RegalSettings = SMAL
     graphs = [graph(name, ops) for name, ops in (("a", 5), ("b", 6), ("c", 7))]
     policy = weights.new_policy("time", 2, settings, generator(0, 0))
     train = Instances(graphs[:2], TIME, settings, 1, 0)
-    held = Instances(graphs[2:], TIME, settings.in_validation, 0, 0) if valid else None
-    return Trainer(policy, train, held, settings, 0, ThreadTrials(threads))
+    validation = Instances(graphs[2:], TIME, settings.in_validation, 0, 0) if valid else None
+    return Trainer(policy, train, validation, settings, 0, ThreadTrials(threads))
 
 
 def run(of: Trainer, steps: int, every: int = 3) -> list[Any]:
@@ -95,7 +95,7 @@ def test_every_graph_is_drawn_once_before_one_is_drawn_again() -> None:
 @pytest.mark.parametrize("samples", [1, 4])
 def test_it_learns_what_is_rewarded(samples: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The reward is the share of ops whose priority has the larger mean."""
-    monkeypatch.setattr(instances, "reward", lambda *given: float(given[3][:, 4].mean()))
+    monkeypatch.setattr(instances, "reward", lambda *arguments: float(arguments[3][:, 4].mean()))
     of = trainer(settings=replace(SMALL, samples=samples), valid=False)
     points = run(of, 100, every=5)
     assert points[0].reward < 0.7
@@ -105,10 +105,10 @@ def test_it_learns_what_is_rewarded(samples: int, monkeypatch: pytest.MonkeyPatc
 def test_the_best_in_validation_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     of, rewards = trainer(), iter([-1.0, -0.5, -0.7])
     monkeypatch.setattr(of, "_validated", lambda: next(rewards))
-    kept = []
+    policies = []
     with arithmetic():
-        of.run(9, 3, lambda _: kept.append(flat(of.policy)))
-    np.testing.assert_array_equal(flat(of.best()), kept[1])
+        of.run(9, 3, lambda _: policies.append(flat(of.policy)))
+    np.testing.assert_array_equal(flat(of.best()), policies[1])
 
 
 def test_without_validation_the_last_is_kept() -> None:
