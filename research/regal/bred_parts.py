@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 
 from situate import _core
 from situate.data.problem import Problem
 from situate.simulation.transfer_order import by_sequence
 from situate.solvers.budget import OutOfTime
 from situate.solvers.evolutionary.brkga import breed
-from situate.solvers.evolutionary.regal.linkage import Linker, linkage_of
+from situate.solvers.evolutionary.regal.linkage import Linker, with_scores
 from situate.solvers.evolutionary.regal.proposals import guided, proposals
 from situate.solvers.evolutionary.regal.settings import CONSTANTS
 from situate.solvers.search import Search
@@ -40,7 +39,7 @@ def offer_bred_parts(search: Search, linker: Linker) -> None:
 
     Args:
         search: with a plan that fits.
-        linker: of the edges.
+        linker: of edges and ops.
     """
     if not _applies(search.problem) or not _affords(search):
         return
@@ -78,10 +77,8 @@ def _breed(search: Search, linker: Linker, seconds: float) -> None:
     guide = proposals(
         problem, constant.actions(problem.n), constant.proposed, keys, constant.breeding.bias
     )
-    linkage = linkage_of(problem, linker.probabilities(problem))
-    population = guided(
-        search.simulator, constant.breeding, replace(guide, linkage=linkage), search.seed
-    )
+    guide = with_scores(problem, guide, linker.scores(problem))
+    population = guided(search.simulator, constant.breeding, guide, search.seed)
     decoder = constant.breeding.decoder
     breed(search, population, decoder, FIRST_EVALUATIONS)
     if search.incumbent.value > MAX_FIRST_RATIO * seconds:

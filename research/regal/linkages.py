@@ -1,12 +1,14 @@
 """REGAL with a learnt linkage against constants, graph by graph.
 
-Every row has the same BRKGA, budget and proposals of keys. It differs in the edges whose ends are
-bred together: none; all with one probability, the best one of `CONSTANTS` on the graphs of `valid`;
-as a trained network proposes; and as it proposes for features in a random order. A network has
-learnt to tell edges apart only as far as it is better than all of these.
+Every row has the same BRKGA, budget and proposals of priorities. It differs in the edges whose ends
+are bred together, and in the distributions of affinities: none and uniform ones; one probability
+for all edges, the best of `CONSTANTS` on the graphs of `valid`; as a trained network proposes, by
+its scores of edges and ops or of edges alone; and as it proposes for features in a random order. A
+network has learnt to tell edges and ops apart only as far as it is better than all of these. A
+value is the mean over seeds.
 
     python -m research.regal.linkages SET/time --name real_time
-    python -m research.regal.linkages SET/time --name real_time_four --devices 4
+    python -m research.regal.linkages LARGER --name larger_four --devices 4
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from situate.solvers.evolutionary.regal.linkage import (
     ConstantLinkage,
     LinkageModel,
     Linker,
+    Scores,
     raw_features,
 )
 from situate.solvers.evolutionary.regal.linkage import read as read_linkage
@@ -44,6 +47,7 @@ from situate.solvers.evolutionary.regal.settings import CONSTANTS as OF_KEYS
 from situate.solvers.search import Search
 
 NONE, BEST, LEARNT, SHUFFLED = "none", "the best constant", "learnt", "learnt, features shuffled"
+EDGES = "learnt, edges alone"
 AUTO = "auto, as many evaluations"
 
 CONSTANTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
@@ -62,9 +66,7 @@ def main(arguments: list[str] | None = None) -> None:
         constants = {f"{together}": ConstantLinkage(together) for together in CONSTANTS}
         on_valid = _values(pool, valid, {NONE: None, **constants}, options)
         best = min(constants, key=lambda label: float((on_valid[label] / on_valid[NONE]).mean()))
-        model = read_linkage(weights)
-        linkers = {NONE: None, BEST: constants[best], LEARNT: model, SHUFFLED: Shuffled(model)}
-        values = _values(pool, test, linkers, options)
+        values = _values(pool, test, _linkers(constants[best], read_linkage(weights)), options)
     tables = {
         "linkages": list(_rows(values)),
         "constants": list(_constants(on_valid)),
@@ -75,6 +77,16 @@ def main(arguments: list[str] | None = None) -> None:
         show(f"regal_linkages_{options.name}: {title}", tables[title])
     options.weights = weights.name
     write(RESULTS / f"regal_linkages_{options.name}.json", tables, options=options)
+
+
+def _linkers(constant: Linker, model: LinkageModel) -> Mapping[str, Linker | None]:
+    return {
+        NONE: None,
+        BEST: constant,
+        LEARNT: model,
+        EDGES: EdgesAlone(model),
+        SHUFFLED: Shuffled(model),
+    }
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
@@ -90,7 +102,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--least", type=int, default=0, help="ops of a graph")
     parser.add_argument("--most", type=int, default=10**6, help="ops of a graph")
     parser.add_argument("--graphs", type=int, help="of each folder; default: all")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seeds", type=int, default=1, help="0, 1, ...; default: 1")
     add_workers(parser, usable_cpus(), "graphs")
     return parser.parse_args(arguments)
 
@@ -102,12 +114,23 @@ def _files(folder: Path, options: argparse.Namespace) -> list[Path]:
 
 
 @dataclass(frozen=True)
+class EdgesAlone:
+    """The linkage of a network whose scores of ops are not read."""
+
+    model: LinkageModel
+
+    def scores(self, problem: Problem) -> Scores:
+        """See `Linker`."""
+        return Scores(self.model.scores(problem).together)
+
+
+@dataclass(frozen=True)
 class Shuffled:
     """The linkage of a network that reads the features of ops in a random order."""
 
     model: LinkageModel
 
-    def probabilities(self, problem: Problem) -> NDArray[np.float32]:
+    def scores(self, problem: Problem) -> Scores:
         """See `Linker`."""
         nodes, edges, source, target = raw_features(problem)
         order = np.random.default_rng(0).permutation(len(nodes))
@@ -121,7 +144,7 @@ def _values(
     options: argparse.Namespace,
 ) -> Values:
     tasks = [
-        Task(path, options.objective, options.devices, options.evaluations, options.seed, linkers)
+        Task(path, options.objective, options.devices, options.evaluations, options.seeds, linkers)
         for path in files
     ]
     values = list(pool.map((task,) for task in tasks))
@@ -136,21 +159,27 @@ class Task:
     objective: Objective
     devices: int
     evaluations: int
-    seed: int
+    seeds: int
     linkers: Mapping[str, Linker | None]
 
     def run(self) -> dict[str, float]:
-        """Values by label, and that of `auto`."""
+        """Mean values over seeds by label, and those of `auto`."""
         cluster = Cluster.identical(self.devices)
         problem = Problem(read(self.path), cluster, self.objective, RULES["regal"])
-        values = {label: self._value(problem, linker) for label, linker in self.linkers.items()}
-        auto = solve(problem, "auto", evaluations=self.evaluations, seed=self.seed, threads=1)
+        values = [self._values(problem, seed) for seed in range(self.seeds)]
+        return {label: float(np.mean([of[label] for of in values])) for label in values[0]}
+
+    def _values(self, problem: Problem, seed: int) -> dict[str, float]:
+        values = {
+            label: self._value(problem, linker, seed) for label, linker in self.linkers.items()
+        }
+        auto = solve(problem, "auto", evaluations=self.evaluations, seed=seed, threads=1)
         return values | {AUTO: auto.value}
 
-    def _value(self, problem: Problem, linker: Linker | None) -> float:
+    def _value(self, problem: Problem, linker: Linker | None, seed: int) -> float:
         keys = OF_KEYS["tuned", self.objective]
         proposer = ConstantProposer(keys) if linker is None else LinkageProposer(linker, keys)
-        search = Search(problem, budget=Budget(None, self.evaluations), seed=self.seed, threads=1)
+        search = Search(problem, budget=Budget(None, self.evaluations), seed=seed, threads=1)
         breed_with(search, proposer)
         return search.result("regal").value
 

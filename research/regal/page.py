@@ -164,16 +164,8 @@ SECTIONS: dict[str, tuple[Part, ...]] = {
                 "synthetic_time",
                 "SYNTHETIC --graphs 60",
             ),
-            (
-                "Real set, time, graphs of 1,000 to 5,000 ops on four devices",
-                "real_time_four",
-                "REAL/time --devices 4 --least 1000 --graphs 8",
-            ),
-            (
-                "Real set, time, graphs of 1,000 to 5,000 ops on eight devices",
-                "real_time_eight",
-                "REAL/time --devices 8 --least 1000 --graphs 8",
-            ),
+            ("Larger graphs, time, four devices", "larger_four", "LARGER --devices 4"),
+            ("Larger graphs, time, eight devices", "larger_eight", "LARGER --devices 8"),
         )
     ),
     "transfer": (

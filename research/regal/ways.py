@@ -149,7 +149,7 @@ def joined(usual: Blocks, more: Blocks) -> Blocks:
 
 def pairs(problem: Problem, linker: Linker) -> Pairs:
     """The edges between different units."""
-    together = linker.probabilities(problem)
+    together = linker.scores(problem).together
     source, target = (problem.unit[ops] for ops in (edge_producers(problem), problem.consumers))
     apart = source != target
     return source[apart].astype(np.int64), target[apart].astype(np.int64), together[apart]

@@ -1,4 +1,5 @@
-"""The graph network of edges: the same in numpy and in PyTorch, of one size, and blind to names."""
+"""The graph network of edges and ops: the same in numpy and in PyTorch, of one size, and blind to
+names."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from situate.policies.edge_network import (
     EdgeShape,
     NumpyOperations,
     edge_graph,
-    edge_logits,
 )
+from situate.policies.edge_network import logits as all_logits
 
 torch = pytest.importorskip("torch")
 
@@ -20,7 +21,7 @@ from situate.solvers.evolutionary.regal.training.linkage import (  # noqa: E402
     initial_parameters,
 )
 
-SHAPE = EdgeShape((5, 2), width=8, rounds=3)
+SHAPE = EdgeShape((5, 2), width=8, rounds=3, ops=True)
 
 
 def parameters(seed: int = 0) -> dict[str, np.ndarray]:
@@ -35,7 +36,16 @@ def random_graph(seed: int, n: int = 30, e: int = 60) -> EdgeGraph:
 
 
 def logits(graph: EdgeGraph, seed: int = 0) -> np.ndarray:
-    return edge_logits(parameters(seed), graph, NumpyOperations())
+    """Of edges."""
+    return all_logits(parameters(seed), graph, NumpyOperations())[0]
+
+
+def op_logits(graph: EdgeGraph) -> np.ndarray:
+    return all_logits(parameters(), graph, NumpyOperations())[1]
+
+
+def of_torch(graph: EdgeGraph) -> EdgeGraph:
+    return EdgeGraph(*(torch.from_numpy(getattr(graph, name)) for name in graph.__slots__))
 
 
 # PyTorch trains the function that numpy computes.
@@ -44,20 +54,27 @@ def logits(graph: EdgeGraph, seed: int = 0) -> np.ndarray:
 @pytest.mark.parametrize("seed", range(5))
 def test_numpy_and_pytorch_give_the_same_logits(seed: int) -> None:
     graph = random_graph(seed)
-    of_torch = EdgeGraph(*(torch.from_numpy(getattr(graph, name)) for name in graph.__slots__))
+    scores = all_logits(parameters(seed), graph, NumpyOperations())
     with torch.no_grad():
-        expected = edge_logits(initial_parameters(SHAPE, seed), of_torch, TorchOperations())
-    assert logits(graph, seed) == pytest.approx(expected.numpy(), abs=1e-5)
+        expected = all_logits(initial_parameters(SHAPE, seed), of_torch(graph), TorchOperations())
+    for mine, of_tensors in zip(scores, expected, strict=True):
+        assert mine == pytest.approx(of_tensors.numpy(), abs=1e-5)
 
 
 def test_every_parameter_has_a_gradient() -> None:
     graph, parameters = random_graph(0), initial_parameters(SHAPE, 0)
-    of_torch = EdgeGraph(*(torch.from_numpy(getattr(graph, name)) for name in graph.__slots__))
-    edge_logits(parameters, of_torch, TorchOperations()).square().sum().backward()
+    scores = all_logits(parameters, of_torch(graph), TorchOperations())
+    torch.cat(scores).square().sum().backward()
     assert all(parameter.grad.abs().sum() > 0 for parameter in parameters.values())
 
 
-# The logits belong to edges: neither the numbers of nodes nor the order of edges matters.
+def test_a_network_of_edges_alone_scores_no_ops() -> None:
+    shape = EdgeShape((5, 2), width=8, rounds=3)
+    parameters = {name: np.ones(size, np.float32) for name, size in shape.parameters().items()}
+    assert all_logits(parameters, random_graph(0), NumpyOperations())[1] is None
+
+
+# The logits belong to edges and ops: neither the numbers of nodes nor the order of edges matters.
 
 
 def test_other_numbers_of_nodes_change_nothing() -> None:
@@ -67,6 +84,7 @@ def test_other_numbers_of_nodes_change_nothing() -> None:
     nodes[new] = graph.nodes
     renumbered = edge_graph(nodes, graph.edges, new[graph.source], new[graph.target])
     assert logits(renumbered) == pytest.approx(logits(graph), abs=1e-5)
+    assert op_logits(renumbered)[new] == pytest.approx(op_logits(graph), abs=1e-5)
 
 
 def test_another_order_of_edges_gives_the_same_logits_in_that_order() -> None:

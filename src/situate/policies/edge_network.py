@@ -1,4 +1,4 @@
-"""A graph network that scores edges, written once for numpy and for PyTorch.
+"""A graph network that scores edges and ops, written once for numpy and for PyTorch.
 
 Messages pass along edges and against them, as in REGAL (A. Paliwal et al., ICLR 2020, Eq. 1). They
 are divided by the square root of their number, and a node's additions to its representation are of
@@ -33,22 +33,26 @@ class EdgeShape:
         features: widths of the features of a node and of an edge.
         width: numbers that represent a node or an edge.
         rounds: rounds of message passing.
+        ops: True to score nodes as well.
     """
 
     features: tuple[int, int]
     width: int = 32
     rounds: int = 4
+    ops: bool = False
 
     def parameters(self) -> dict[str, tuple[int, ...]]:
         """The shape of each parameter by name."""
         node, edge = self.features
         three = 3 * self.width
         layers = {"node": node, "edge": edge, "score": three}
+        if self.ops:
+            layers["op"] = self.width
         for i in range(self.rounds):
             layers |= {f"along.{i}": three, f"against.{i}": three, f"update.{i}": three}
         shapes: dict[str, tuple[int, ...]] = {}
         for name, inputs in layers.items():
-            outputs = 1 if name == "score" else self.width
+            outputs = 1 if name in ("score", "op") else self.width
             shapes |= {
                 f"{name}.0": (inputs, self.width),
                 f"{name}.0.bias": (self.width,),
@@ -137,8 +141,10 @@ def edge_graph(
     return EdgeGraph(nodes, edges, source, target, received, sent)
 
 
-def edge_logits(parameters: Parameters, graph: EdgeGraph, operations: Operations) -> Array:
-    """(e,) the logit of each edge."""
+def logits(
+    parameters: Parameters, graph: EdgeGraph, operations: Operations
+) -> tuple[Array, Array | None]:
+    """(e,) the logit of each edge, and (n,) of each node if the network scores nodes."""
     net = _Network(parameters, operations)
     nodes, edges = net.perceptron("node", graph.nodes), net.perceptron("edge", graph.edges)
     # Each update network has four parameters: two matrices and two biases.
@@ -150,7 +156,8 @@ def edge_logits(parameters: Parameters, graph: EdgeGraph, operations: Operations
         inputs = operations.join([nodes, along / graph.received, against / graph.sent])
         nodes = nodes + net.perceptron(f"update.{i}", operations.standardised(inputs))
     ends = operations.join([nodes[graph.source], nodes[graph.target], edges])
-    return net.perceptron("score", ends)[:, 0]
+    of_nodes = net.perceptron("op", nodes)[:, 0] if "op.0" in parameters else None
+    return net.perceptron("score", ends)[:, 0], of_nodes
 
 
 class _Network:

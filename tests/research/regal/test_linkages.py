@@ -39,6 +39,7 @@ def test_rows_are_compared_with_their_baselines(
         linkages.NONE,
         linkages.BEST,
         linkages.LEARNT,
+        linkages.EDGES,
         linkages.SHUFFLED,
         linkages.AUTO,
     ]
@@ -52,11 +53,24 @@ def test_the_constant_is_the_best_one_of_the_validation_graphs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tables = record(tmp_path, monkeypatch)["tables"]
-    constants = [
-        row for row in tables["constants"] if row["together"] in map(str, linkages.CONSTANTS)
-    ]
+    others = (linkages.NONE, linkages.AUTO)
+    constants = [row for row in tables["constants"] if row["together"] not in others]
+    assert len(constants) == len(linkages.CONSTANTS)
     best = max(constants, key=lambda row: float(row["over_none_%"]))
     assert tables["data"][0]["best_constant"] == best["together"]
+
+
+def test_a_value_is_the_mean_over_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = tmp_path / "a.json"
+    graph_json.write(synthetic("er", 40, 0), graph)
+
+    def value(seeds: int) -> float:
+        task = linkages.Task(graph, "time", 2, 60, seeds, {linkages.NONE: None})
+        return task.run()[linkages.NONE]
+
+    one, two = value(1), value(2)
+    monkeypatch.setattr(linkages, "range", lambda seeds: [1], raising=False)
+    assert two == pytest.approx((one + value(2)) / 2)
 
 
 def test_a_record_names_its_weights_and_graphs(

@@ -1,4 +1,4 @@
-"""A linkage by a network: its features, its file, and its place in `regal`."""
+"""A linkage by a network: its features, its scores, its file, and its place in `regal`."""
 
 from __future__ import annotations
 
@@ -9,21 +9,25 @@ import msgspec
 import numpy as np
 import pytest
 
-from situate import Learning, Problem, solve
+from situate import Learning, Problem, _core, solve
 from situate.data.rules import RULES
 from situate.errors import ReadError, SituateError
 from situate.files import safetensors
 from situate.policies.edge_network import EdgeShape
+from situate.simulation.simulator import Simulator
 from situate.solvers.evolutionary.regal.linkage import (
     ConstantLinkage,
     LinkageModel,
     Origin,
+    Scores,
     holds_linkage,
     linkage_of,
     raw_features,
     read,
+    with_scores,
     write,
 )
+from situate.solvers.evolutionary.regal.proposals import Proposals, anchor, uniform
 from situate.solvers.evolutionary.regal.regal import WEIGHTS
 from tests.solvers.families import devices as machines
 from tests.solvers.families import fork, layered
@@ -35,9 +39,11 @@ def problem(devices: int = 2, objective: Any = "time") -> Problem:
     return Problem(GRAPH, machines(*[1] * devices), objective, RULES["regal"])
 
 
-def model(objective: Any = "time", most: float = 0.9, **changes: Any) -> LinkageModel:
+def model(
+    objective: Any = "time", most: float = 0.9, ops: bool = True, **changes: Any
+) -> LinkageModel:
     nodes, edges, *_ = raw_features(problem(objective=objective))
-    shape = EdgeShape((nodes.shape[1], edges.shape[1]), width=4, rounds=2)
+    shape = EdgeShape((nodes.shape[1], edges.shape[1]), width=4, rounds=2, ops=ops)
     draw = np.random.default_rng(0)
     arrays = {
         name: draw.normal(size=size).astype(np.float32) / 4
@@ -55,6 +61,7 @@ def model(objective: Any = "time", most: float = 0.9, **changes: Any) -> Linkage
         teachers=1,
         teacher_evaluations=1,
         devices=2,
+        concentration=4.0,
     )
     return LinkageModel(arrays, msgspec.structs.replace(origin, **changes))
 
@@ -74,7 +81,7 @@ def test_features_are_the_same_on_any_number_of_devices() -> None:
 @pytest.mark.parametrize("objective", ["time", "memory"])
 def test_probabilities_are_from_0_to_the_most(objective: Any) -> None:
     of = problem(objective=objective)
-    probabilities = model(objective, most=0.6).probabilities(of)
+    probabilities = model(objective, most=0.6).scores(of).together
     assert probabilities.shape == (len(of.consumers),)
     assert ((probabilities > 0) & (probabilities < 0.6)).all()
     assert len(set(probabilities.tolist())) > 1
@@ -82,10 +89,48 @@ def test_probabilities_are_from_0_to_the_most(objective: Any) -> None:
 
 def test_a_linkage_has_the_edges_of_the_graph() -> None:
     of = problem()
-    linkage = linkage_of(of, ConstantLinkage(0.3).probabilities(of))
+    linkage = linkage_of(of, ConstantLinkage(0.3).scores(of).together)
     pairs = sorted(zip(linkage.source.tolist(), linkage.target.tolist(), strict=True))
     assert pairs == sorted(of.graph.edges())
     assert (linkage.together == np.float32(0.3)).all()
+
+
+# Scores of ops move their affinities, if devices have an anchor.
+
+
+def guide_of(of: Problem) -> Proposals:
+    return uniform(of, _core.search.key_count(Simulator(of).core), 0.7)
+
+
+@pytest.mark.parametrize("devices", [2, 3, 8])
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.9])
+def test_an_op_is_beside_the_anchor_as_often_as_its_score_says(devices: int, share: float) -> None:
+    of = problem(devices)
+    scores = Scores(np.zeros(len(of.consumers), np.float32), np.full(of.n, share, np.float32), 4.0)
+    guide = with_scores(of, guide_of(of), scores)
+    mean = (guide.alpha / (guide.alpha + guide.beta))[: of.n * devices].reshape(of.n, devices)
+    others = np.delete(mean, anchor(of), axis=0)
+    odds = share / (1 - share) / (devices - 1)
+    assert others[:, 0] == pytest.approx(np.full(of.n - 1, odds / (1 + odds)), abs=1e-3)
+    assert others.sum(axis=1) == pytest.approx(np.ones(of.n - 1), abs=1e-3)
+
+
+def test_the_anchor_stays_on_the_first_device() -> None:
+    of = problem(2)
+    nowhere = Scores(np.zeros(len(of.consumers), np.float32), np.full(of.n, 0.01, np.float32), 4.0)
+    before, after = guide_of(of), with_scores(of, guide_of(of), nowhere)
+    of_anchor = slice(2 * anchor(of), 2 * anchor(of) + 2)
+    assert np.array_equal(after.alpha[of_anchor], before.alpha[of_anchor])
+
+
+@pytest.mark.parametrize("concentration", [0.0, 4.0])
+def test_affinities_stay_uniform_without_an_anchor_or_concentration(concentration: float) -> None:
+    speeds = (1, 2) if concentration else (1, 1)
+    of = Problem(GRAPH, machines(*speeds), "time", RULES["regal"])
+    scores = Scores(
+        np.zeros(len(of.consumers), np.float32), np.ones(of.n, np.float32), concentration
+    )
+    assert np.array_equal(with_scores(of, guide_of(of), scores).alpha, guide_of(of).alpha)
 
 
 # A file of weights gives the model that was written, or says what is wrong.
@@ -97,7 +142,9 @@ def test_a_file_gives_the_model_that_was_written(tmp_path: Path) -> None:
     write(path, written._arrays, written.origin)
     again = read(path)
     assert again.origin == written.origin
-    assert np.array_equal(again.probabilities(problem()), written.probabilities(problem()))
+    mine, theirs = again.scores(problem()), written.scores(problem())
+    assert np.array_equal(mine.together, theirs.together)
+    assert np.array_equal(mine.beside, theirs.beside)
     assert holds_linkage(path)
 
 
@@ -118,6 +165,8 @@ def test_a_policy_holds_no_linkage() -> None:
         ({"shape": EdgeShape((13, 3), width=4, rounds=1)}, "has an unknown tensor 'against.1.0'"),
         ({"most": 2.0}, "most: must be between 0 and 1"),
         ({"power": -1.0}, "power"),
+        ({"concentration": -1.0}, "concentration: must be between 0 and 1000"),
+        ({"shape": EdgeShape((13, 3), width=4, rounds=2)}, "has an unknown tensor 'op.0'"),
         ({"version": 2}, "version"),
     ],
 )

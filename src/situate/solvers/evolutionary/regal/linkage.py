@@ -1,16 +1,18 @@
-"""Linkage by a trained network: the probability that both ends of an edge are bred together.
+"""Linkage by a trained network: the probability that both ends of an edge are bred together, and
+the probability that an op is on the device of the anchor.
 
 REGAL proposes the keys of every op by itself, given the graph (A. Paliwal et al., ICLR 2020,
 Eq. 2). Plans differ in what they put together: two branches of a network may swap their devices,
 and each op then has another device, but its neighbours are still beside it. So this network scores
-edges instead of ops. It reads nothing of the devices, and one set of weights serves any number of
-them, equal or not.
+edges, and ops in relation to one op, the `anchor`. Neither changes with the devices' names. The
+network reads nothing of the devices, and one set of weights serves any number of them. Devices that
+differ have no anchor, and the scores of edges serve alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -27,15 +29,16 @@ from situate.policies.edge_network import (
     EdgeShape,
     NumpyOperations,
     edge_graph,
-    edge_logits,
+    logits,
 )
 from situate.solvers.evolutionary.brkga import Linkage
 from situate.solvers.evolutionary.regal.features import Features, encoding
+from situate.solvers.evolutionary.regal.proposals import Proposals, leaning
 
 VERSION = 1
 
 MOST_BYTES = 2**24
-MOST_WIDTH, MOST_ROUNDS, MOST_FEATURES = 1024, 64, 256
+MOST_WIDTH, MOST_ROUNDS, MOST_FEATURES, MOST_CONCENTRATION = 1024, 64, 256, 1000
 
 Arrays = Mapping[str, Features]
 
@@ -47,6 +50,8 @@ class Origin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         objective: of the problems that the weights are for.
         shape: of the network.
         most, power: an edge of probability p joins its ends with probability most x p^power.
+        concentration: alpha + beta of the distribution of an op's affinity, see `leaning`; 0 for
+            uniform ones.
         data: SHA-256 of the graphs that trained the network, in hexadecimal.
         command: that trained it.
         situate: version of situate that trained it.
@@ -66,28 +71,48 @@ class Origin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     teachers: int
     teacher_evaluations: int
     devices: int
+    concentration: float = 0.0
     curve: list[tuple[int, float, float]] = []
     format: Literal["situate-linkage"] = "situate-linkage"
     version: int = VERSION
 
 
-class Linker(Protocol):
-    """Gives edges the probability that their ends are bred together."""
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """A linker's scores of a problem of n ops and e edges, see `raw_features`.
 
-    def probabilities(self, problem: Problem) -> Features:
-        """(e,) by edge, see `raw_features`."""
+    Attributes:
+        together: (e,) probability that the ends of an edge are bred together.
+        beside: (n,) probability that an op is on the anchor's device, for two devices; None if
+            unknown.
+        concentration: of affinities, see `Origin`.
+    """
+
+    together: Features
+    beside: Features | None = None
+    concentration: float = 0.0
+
+
+class Linker(Protocol):
+    """Says what belongs together."""
+
+    def scores(self, problem: Problem) -> Scores:
+        """For the edges and ops of a problem."""
         ...
 
 
 @dataclass(frozen=True)
 class ConstantLinkage:
-    """The same probability at every edge, without a network."""
+    """The same probability at every edge, without a network.
+
+    One distribution for all affinities would change nothing: the decoder compares them.
+    """
 
     together: float
 
-    def probabilities(self, problem: Problem) -> Features:
+    def scores(self, problem: Problem) -> Scores:
         """See `Linker`."""
-        return np.full(len(problem.consumers), self.together, np.float32)
+        return Scores(np.full(len(problem.consumers), self.together, np.float32))
 
 
 class LinkageModel:
@@ -101,29 +126,48 @@ class LinkageModel:
     def __init__(self, arrays: Arrays, origin: Origin) -> None:
         self._arrays, self.origin = arrays, origin
 
-    def probabilities(self, problem: Problem) -> Features:
-        """(e,) by edge: `most` x p^`power`, with p from the network."""
+    def scores(self, problem: Problem) -> Scores:
+        """See `Linker`."""
         return self.of_features(*raw_features(problem))
 
-    def of_features(self, nodes: Features, edges: Features, source: Ints, target: Ints) -> Features:
-        """(e,) probabilities for these features, see `raw_features`."""
+    def of_features(self, nodes: Features, edges: Features, source: Ints, target: Ints) -> Scores:
+        """For these features, see `raw_features`."""
+        origin = self.origin
+        together, beside = self.likely(nodes, edges, source, target)
         # With `most` below one, breeding can still separate ends that the network is sure of.
-        likely = self.likely(nodes, edges, source, target)
-        return np.asarray(self.origin.most * likely**self.origin.power, np.float32)
+        drawn = np.asarray(origin.most * together**origin.power, np.float32)
+        return Scores(drawn, beside, origin.concentration)
 
-    def likely(self, nodes: Features, edges: Features, source: Ints, target: Ints) -> Features:
-        """(e,) the network's estimate of the share of good plans with both ends on one device."""
+    def likely(
+        self, nodes: Features, edges: Features, source: Ints, target: Ints
+    ) -> tuple[Features, Features | None]:
+        """The network's estimate of shares of good plans.
+
+        They are (e,) the share with both ends of an edge on one device, and (n,) the share with an
+        op on the anchor's device if the network scores ops.
+        """
         # The statistics of the training set, without which the weights mean nothing.
         nodes = (nodes - self._arrays["mean"]) / self._arrays["scale"]
         graph = edge_graph(nodes, edges, source, target)
-        logits = edge_logits(self._arrays, graph, NumpyOperations())
-        return np.asarray(1 / (1 + np.exp(-logits)), np.float32)
+        of_edges, of_ops = logits(self._arrays, graph, NumpyOperations())
+        return _sigmoid(of_edges), None if of_ops is None else _sigmoid(of_ops)
+
+
+def _sigmoid(x: Features) -> Features:
+    return np.asarray(1 / (1 + np.exp(-x)), np.float32)
 
 
 def linkage_of(problem: Problem, together: Features) -> Linkage:
     """The linkage of the problem's edges with probabilities (e,)."""
     source, target = edge_producers(problem), problem.consumers
     return Linkage(source.astype(np.int32), target.astype(np.int32), together)
+
+
+def with_scores(problem: Problem, guide: Proposals, scores: Scores) -> Proposals:
+    """Proposals whose ops are bred and placed by a linker's scores."""
+    if scores.beside is not None and scores.concentration:
+        guide = leaning(problem, guide, scores.beside, scores.concentration)
+    return replace(guide, linkage=linkage_of(problem, scores.together))
 
 
 def raw_features(
@@ -181,6 +225,7 @@ def _check(path: str | Path, arrays: Arrays, origin: Origin) -> None:
         "features of an edge": (edge, 1, MOST_FEATURES),
         "most": (origin.most, 0, 1),
         "power": (origin.power, 0, 100),
+        "concentration": (origin.concentration, 0, MOST_CONCENTRATION),
         "version": (origin.version, VERSION, VERSION),
     }
     for name, (size, least, most) in sizes.items():

@@ -23,6 +23,9 @@ Keys = NDArray[np.float32]
 EDGE = 0.01
 """Least mean of a key around a rank; the greatest is one minus this."""
 
+UNSURE, SMALLEST = 0.02, 1e-6
+"""Least share of chromosomes in which an op may still be elsewhere, and least divisor of odds."""
+
 ALMOST_ONE = 1e4, 1e-2
 """Alpha and beta of a key that is almost surely one; swapped, of one that is almost surely zero."""
 
@@ -139,6 +142,33 @@ def proposals(
     # The anchor comes last because it overrides the proposals.
     _fix(problem, guide)
     return guide
+
+
+def leaning(problem: Problem, guide: Proposals, beside: Keys, concentration: float) -> Proposals:
+    """Proposals whose affinities favour the anchor's device, or the other devices.
+
+    The affinity of an op to each device has a beta distribution with alpha + beta =
+    `concentration`. If p is the probability that the op is on the anchor's device, its mean is p
+    for the first of d devices and (1 - p) / (d - 1) for each of the others.
+
+    Args:
+        problem: of n ops and d devices, which are interchangeable: without an `anchor`, `guide`
+            is the result.
+        beside: (n,) the probability for two devices. Each further device divides its odds, so that
+            one half, for two devices, becomes 1 / d.
+    """
+    n, d = problem.n, problem.d
+    if anchor(problem) is None or d < 2:
+        return guide
+    odds = beside / (1 - beside).clip(SMALLEST) / (d - 1)
+    first = (odds / (1 + odds)).clip(UNSURE, 1 - UNSURE)
+    mean = np.repeat(((1 - first) / (d - 1))[:, None], d, axis=1)
+    mean[:, 0] = first
+    alpha, beta = guide.alpha.copy(), guide.beta.copy()
+    alpha[: n * d], beta[: n * d] = (concentration * of.ravel() for of in (mean, 1 - mean))
+    result = replace(guide, alpha=alpha, beta=beta)
+    _fix(problem, result)
+    return result
 
 
 def _of_priorities(

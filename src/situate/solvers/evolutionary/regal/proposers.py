@@ -5,7 +5,6 @@ A proposer may spend a part of the search's budget before it proposes, and offer
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import inf
 from typing import Protocol
 
@@ -15,7 +14,7 @@ from situate.simulation.simulator import Decoder
 from situate.simulation.transfer_order import instant
 from situate.solvers.evolutionary.brkga import BrkgaSettings, breed
 from situate.solvers.evolutionary.regal.features import Encoding, encoding, expected
-from situate.solvers.evolutionary.regal.linkage import Linker, linkage_of
+from situate.solvers.evolutionary.regal.linkage import Linker, with_scores
 from situate.solvers.evolutionary.regal.proposals import Proposals, for_features, proposals
 from situate.solvers.evolutionary.regal.settings import Constant, RegalSettings
 from situate.solvers.heuristics.baselines import single_plans
@@ -63,10 +62,10 @@ class ConstantProposer:
 
 
 class LinkageProposer:
-    """Proposes a constant, and the edges whose ends are bred together.
+    """Proposes a constant, what is bred together, and ops for the anchor's device.
 
     Args:
-        linker: of the edges.
+        linker: of edges and ops.
         constant: of the other keys.
     """
 
@@ -84,9 +83,7 @@ class LinkageProposer:
         # Without any plan, inference goes on: BRKGA's first chromosome will be the plan.
         if search.best is not None and not search.budget.affords(OFFERS_TO_INFER):
             return None
-        return replace(
-            guide, linkage=linkage_of(search.problem, self._linker.probabilities(search.problem))
-        )
+        return with_scores(search.problem, guide, self._linker.scores(search.problem))
 
 
 class Network(Protocol):

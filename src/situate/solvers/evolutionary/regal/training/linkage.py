@@ -1,39 +1,41 @@
 """Training of a linkage: a network learns from plans of `auto` which edges a good plan keeps on one
-device."""
+device, and which ops it puts beside the anchor."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from math import inf
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from situate import _core
 from situate.data.arrays import Ints
 from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.policies.arithmetic import arithmetic
-from situate.policies.edge_network import Array, EdgeGraph, EdgeShape, edge_graph, edge_logits
-from situate.simulation.simulator import Simulator
+from situate.policies.edge_network import Array, EdgeGraph, EdgeShape, edge_graph, logits
 from situate.solvers import solve
 from situate.solvers.evolutionary.regal.features import Features
 from situate.solvers.evolutionary.regal.linkage import (
     LinkageModel,
     Origin,
-    linkage_of,
     raw_features,
     write,
 )
-from situate.solvers.evolutionary.regal.proposals import Proposals, guided, proposals
-from situate.solvers.evolutionary.regal.settings import CONSTANTS
+from situate.solvers.evolutionary.regal.proposals import anchor
 from situate.solvers.evolutionary.regal.training.data_set import DataSet, Machine, read_data
-from situate.solvers.evolutionary.regal.training.instances import value
+from situate.solvers.evolutionary.regal.training.scale import (
+    PLAIN,
+    Lesson,
+    Scale,
+    Trial,
+    best_scale,
+)
 from situate.solvers.evolutionary.regal.training.train import WEIGHTS, make_folder
 from situate.version import VERSION
 
@@ -41,17 +43,14 @@ LEARNING_RATE, WEIGHT_DECAY, CLIP, BATCH = 2e-3, 1e-2, 1.0, 8
 """Of AdamW (Loshchilov and Hutter, arXiv:1711.05101), its largest norm of a gradient, and graphs
 of a step."""
 
-Batch = tuple[EdgeGraph, Tensor, Tensor]
-"""Graphs side by side, the target (e,) of each edge, and its weight (e,) in the loss."""
+Targets = tuple[Tensor, Tensor]
+"""Targets, and their weights in the loss."""
+
+Batch = tuple[EdgeGraph, Targets, Targets | None]
+"""Graphs side by side, and the targets of their edges (e,) and of their ops (n,), if any."""
 
 Curve = list[tuple[int, float, float]]
 """Epochs, and the mean losses in training and on held-out graphs."""
-
-SCALES = [(most, power) for most in (0.5, 0.7, 0.9, 1.0) for power in (1.0, 1.5, 2.0, 3.0)]
-"""Pairs of `Origin.most` and `Origin.power` that validation compares."""
-
-PLAIN = 0.0, 1.0
-"""The pair that joins no ops."""
 
 
 @dataclass(frozen=True)
@@ -76,30 +75,11 @@ class Options:
     machine: Machine
     epochs: int = 25
     teachers: int = 4
-    teacher_evaluations: int = 4000
+    teacher_evaluations: int = 40_000
     evaluations: int = 5000
     largest: int = 1200
     seed: int = 0
     command: str = ""
-
-
-@dataclass(frozen=True, eq=False)
-class Lesson:
-    """A problem, and the plans of its teachers.
-
-    Attributes:
-        problem: of n ops and e edges.
-        nodes, edges, source, target: see `raw_features`.
-        together: (e,) the share of the teachers' plans with both ends on one device. It does not
-            change with the names of the devices, so that equivalent plans teach the same.
-    """
-
-    problem: Problem
-    nodes: Features
-    edges: Features
-    source: Ints
-    target: Ints
-    together: Features
 
 
 def train(options: Options, report: Callable[[str], None]) -> Path:
@@ -119,19 +99,25 @@ def train(options: Options, report: Callable[[str], None]) -> Path:
     origin = _origin(options, training, lessons[0])
     with arithmetic():
         arrays, curve = fit(lessons, held_out, origin.shape, options, report)
-    most, power = _best_scale(LinkageModel(arrays, origin), held_out, options, report)
-    write(
-        options.out / WEIGHTS,
-        arrays,
-        msgspec.structs.replace(origin, most=most, power=power, curve=curve),
-    )
+    trial = Trial(options.evaluations, options.seed)
+    best = best_scale(LinkageModel(arrays, origin), held_out, trial, report)
+    write(options.out / WEIGHTS, arrays, _scaled(origin, best, curve))
     return options.out / WEIGHTS
 
 
-def _origin(options: Options, data: DataSet, lesson: Lesson) -> Origin:
+def _scaled(origin: Origin, scale: Scale, curve: Curve) -> Origin:
+    most, power, concentration = scale
+    return msgspec.structs.replace(
+        origin, most=most, power=power, concentration=concentration, curve=curve
+    )
+
+
+def _origin(options: Options, data: DataSet, example: Lesson) -> Origin:
     return Origin(
         objective=options.machine.objective,
-        shape=EdgeShape((lesson.nodes.shape[1], lesson.edges.shape[1])),
+        shape=EdgeShape(
+            (example.nodes.shape[1], example.edges.shape[1]), ops=example.beside is not None
+        ),
         most=PLAIN[0],
         power=PLAIN[1],
         data=data.hash,
@@ -147,23 +133,36 @@ def _lessons(data: DataSet, options: Options) -> list[Lesson]:
     graphs = [graph for graph in data.graphs if len(graph.ops) <= options.largest]
     if not graphs:
         raise SituateError(f"{options.data}: holds no graph of {options.largest} ops at most")
-    return [_lesson(options.machine.problem(graph), options) for graph in graphs]
+    return [lesson(options.machine.problem(graph), options) for graph in graphs]
 
 
-def _lesson(problem: Problem, options: Options) -> Lesson:
-    features = raw_features(problem)
-    return Lesson(problem, *features, shares_together(problem, *features[2:], options))
+def lesson(problem: Problem, options: Options) -> Lesson:
+    """A problem, and the shares of the teachers' plans."""
+    features, plans = raw_features(problem), placements(problem, options)
+    source, target = features[2:]
+    first = anchor(problem)
+    return Lesson(
+        problem,
+        *features,
+        together=_shares(plans[:, source] == plans[:, target]),
+        beside=None if first is None else _shares(plans == plans[:, [first]]),
+    )
 
 
-def shares_together(problem: Problem, source: Ints, target: Ints, options: Options) -> Features:
-    """(e,) the share of the teachers' plans that put both ends of an edge on one device."""
-    count = np.zeros(len(source), np.float32)
-    for teacher in range(options.teachers):
-        seed, evaluations = options.seed + teacher, options.teacher_evaluations
-        # Without the clock and on one thread, teachers are the same on every machine.
-        plan = solve(problem, "auto", evaluations=evaluations, seed=seed, threads=1)
-        count += plan.placement[source] == plan.placement[target]
-    return count / np.float32(options.teachers)
+def _shares(agreements: NDArray[np.bool_]) -> Features:
+    """(k,) the share of rows in which each of k columns is true."""
+    return np.asarray(agreements.mean(axis=0), np.float32)
+
+
+def placements(problem: Problem, options: Options) -> Ints:
+    """(teachers, n) the devices of ops in the teachers' plans."""
+    seeds = range(options.seed, options.seed + options.teachers)
+    evaluations = options.teacher_evaluations
+    # Without the clock and on one thread, teachers are the same on every machine.
+    plans = [
+        solve(problem, "auto", evaluations=evaluations, seed=seed, threads=1) for seed in seeds
+    ]
+    return np.array([plan.placement for plan in plans], np.int64)
 
 
 class TorchOperations:
@@ -239,9 +238,16 @@ def _step(parameters: Mapping[str, Tensor], ascent: torch.optim.Optimizer, batch
 
 
 def _loss(parameters: Mapping[str, Tensor], batch: Batch) -> Tensor:
-    graph, together, weight = batch
-    logits = edge_logits(parameters, graph, TorchOperations())
-    return binary_cross_entropy_with_logits(logits, together, weight, reduction="sum")
+    """The mean cross-entropy of edges, and that of ops if they are scored."""
+    graph, of_edges, of_ops = batch
+    edges, ops = logits(parameters, graph, TorchOperations())
+    loss = _cross_entropy(edges, of_edges)
+    return loss if ops is None or of_ops is None else loss + _cross_entropy(ops, of_ops)
+
+
+def _cross_entropy(scores: Tensor, targets: Targets) -> Tensor:
+    target, weight = targets
+    return binary_cross_entropy_with_logits(scores, target, weight, reduction="sum")
 
 
 @torch.no_grad()
@@ -259,61 +265,16 @@ def _batch(lessons: Sequence[Lesson], mean: Features, scale: Features) -> Batch:
         np.concatenate([lesson.source + at for lesson, at in zip(lessons, begins, strict=False)]),
         np.concatenate([lesson.target + at for lesson, at in zip(lessons, begins, strict=False)]),
     )
-    weights = [
-        np.full(len(lesson.source), 1 / (len(lesson.source) * len(lessons)), np.float32)
-        for lesson in lessons
-    ]
     tensors = EdgeGraph(*(torch.from_numpy(getattr(graph, name)) for name in graph.__slots__))
-    together = np.concatenate([lesson.together for lesson in lessons])
-    return tensors, torch.from_numpy(together), torch.from_numpy(np.concatenate(weights))
+    of_ops = [lesson.beside for lesson in lessons if lesson.beside is not None]
+    of_edges = _targets([lesson.together for lesson in lessons])
+    return tensors, of_edges, _targets(of_ops) if of_ops else None
 
 
-def _best_scale(
-    model: LinkageModel,
-    lessons: Sequence[Lesson],
-    options: Options,
-    report: Callable[[str], None],
-) -> tuple[float, float]:
-    """The pair of `SCALES` or `PLAIN` with the best plans of BRKGA on these lessons."""
-    scales = [PLAIN, *SCALES]
-    # (lessons, scales) relative to the constant without a linkage.
-    values = np.array([_values(model, lesson, scales, options) for lesson in lessons])
-    means = (values / values[:, :1]).mean(axis=0)
-    for (most, power), mean in zip(scales, means, strict=True):
-        report(f"most {most}, power {power}: {mean:.4f} of the constant's value")
-    return scales[int(means.argmin())]
-
-
-def _values(
-    model: LinkageModel, lesson: Lesson, scales: Sequence[tuple[float, float]], options: Options
-) -> list[float]:
-    simulator = Simulator(lesson.problem)
-    guide, likely = (
-        _constant_guide(simulator),
-        model.likely(lesson.nodes, lesson.edges, lesson.source, lesson.target),
-    )
-    return [
-        _bred_value(simulator, guide, (most * likely**power).astype(np.float32), options)
-        for most, power in scales
+def _targets(of_graphs: Sequence[Features]) -> Targets:
+    """Targets side by side, with weights that give all graphs the same."""
+    weights = [
+        np.full(len(targets), 1 / (len(targets) * len(of_graphs)), np.float32)
+        for targets in of_graphs
     ]
-
-
-def _constant_guide(simulator: Simulator) -> Proposals:
-    """The proposals of the best constant, in `tuned` settings."""
-    problem = simulator.problem
-    constant = CONSTANTS["tuned", problem.objective]
-    keys = _core.search.key_count(simulator.core)
-    actions = constant.actions(problem.n)
-    return proposals(problem, actions, constant.proposed, keys, constant.breeding.bias)
-
-
-def _bred_value(
-    simulator: Simulator, guide: Proposals, together: Features, options: Options
-) -> float:
-    """The best `value` of BRKGA with this linkage."""
-    problem = simulator.problem
-    linked = replace(guide, linkage=linkage_of(problem, together))
-    breeding = CONSTANTS["tuned", problem.objective].breeding
-    population = guided(simulator, breeding, linked, options.seed)
-    population.run(options.evaluations, inf, 1)
-    return value(population)
+    return torch.from_numpy(np.concatenate(of_graphs)), torch.from_numpy(np.concatenate(weights))
