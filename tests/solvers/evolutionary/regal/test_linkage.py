@@ -133,6 +133,15 @@ def test_affinities_stay_uniform_without_an_anchor_or_concentration(concentratio
     assert np.array_equal(with_scores(of, guide_of(of), scores).alpha, guide_of(of).alpha)
 
 
+def test_edges_that_guide_alone_join_more_often() -> None:
+    unequal = Problem(GRAPH, machines(1, 2), "time", RULES["regal"])
+    with_ops, edges_alone = model(most=0.45), model(most=0.45, ops=False, concentration=0.0)
+    on_equal, on_unequal = (with_ops.scores(of).together for of in (problem(2), unequal))
+    assert on_unequal == pytest.approx(2 * on_equal, rel=1e-5)
+    same = [edges_alone.scores(of).together for of in (problem(2), unequal)]
+    assert np.array_equal(*same)
+
+
 # A file of weights gives the model that was written, or says what is wrong.
 
 

@@ -33,12 +33,16 @@ from situate.policies.edge_network import (
 )
 from situate.solvers.evolutionary.brkga import Linkage
 from situate.solvers.evolutionary.regal.features import Features, encoding
-from situate.solvers.evolutionary.regal.proposals import Proposals, leaning
+from situate.solvers.evolutionary.regal.proposals import Proposals, anchor, leaning
 
 VERSION = 1
 
 MOST_BYTES = 2**24
 MOST_WIDTH, MOST_ROUNDS, MOST_FEATURES, MOST_CONCENTRATION = 1024, 64, 256, 1000
+
+MOST_ALONE = 0.9
+"""Least `Origin.most` where edges guide without ops. The best of those of the trainings for time and
+for memory: what ops tell the search elsewhere, edges have to tell it here."""
 
 Arrays = Mapping[str, Features]
 
@@ -128,15 +132,25 @@ class LinkageModel:
 
     def scores(self, problem: Problem) -> Scores:
         """See `Linker`."""
-        return self.of_features(*raw_features(problem))
+        most = self.origin.most
+        if self.origin.concentration and anchor(problem) is None:
+            most = max(most, MOST_ALONE)
+        return self.of_features(*raw_features(problem), most)
 
-    def of_features(self, nodes: Features, edges: Features, source: Ints, target: Ints) -> Scores:
-        """For these features, see `raw_features`."""
+    def of_features(
+        self,
+        nodes: Features,
+        edges: Features,
+        source: Ints,
+        target: Ints,
+        most: float | None = None,
+    ) -> Scores:
+        """For these features, see `raw_features`, and for `Origin.most` or another."""
         origin = self.origin
         together, beside = self.likely(nodes, edges, source, target)
         # With `most` below one, breeding can still separate ends that the network is sure of.
-        drawn = np.asarray(origin.most * together**origin.power, np.float32)
-        return Scores(drawn, beside, origin.concentration)
+        share = (origin.most if most is None else most) * together**origin.power
+        return Scores(np.asarray(share, np.float32), beside, origin.concentration)
 
     def likely(
         self, nodes: Features, edges: Features, source: Ints, target: Ints
