@@ -41,8 +41,8 @@ MOST_BYTES = 2**24
 MOST_WIDTH, MOST_ROUNDS, MOST_FEATURES, MOST_CONCENTRATION = 1024, 64, 256, 1000
 
 MOST_ALONE = 0.9
-"""Least `Origin.most` where edges guide without ops. The best of those of the trainings for time and
-for memory: what ops tell the search elsewhere, edges have to tell it here."""
+"""Least `Origin.most` where edges guide without ops: the best one in the trainings for time and for
+memory. Edges have to tell the search there what ops tell it elsewhere."""
 
 Arrays = Mapping[str, Features]
 
