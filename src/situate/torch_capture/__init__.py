@@ -33,7 +33,6 @@ from situate.torch_capture.recompute import recomputed
 from situate.torch_capture.refusals.errors import explained, quiet
 from situate.torch_capture.slices import sliced
 from situate.torch_capture.slices.cut import batch_of
-from situate.torch_capture.slices.labels import is_label_note
 from situate.torch_capture.slices.traces import Traces
 from situate.torch_capture.tracing import Trace, copied, joint
 from situate.torch_capture.updates.recipes import under_recipe
@@ -299,15 +298,15 @@ class TracedStep:
 
     def sliced(self, shares: tuple[int, ...]) -> TracedStep | None:
         """The step with its batch in slices of these shares; None if it has no such slices, or if
-        they change the numbers of the step, as of a batch norm. Labels that a mean leaves out are
-        a matter of the batch, of which the step warns."""
+        they may change the numbers of the step, as of a batch norm or of a mean that may leave out
+        labels. The user who wants those gives the slices, and is warned."""
         if self.reslice is None:
             return None
         try:
             step = self.reslice(Slices(shares))
         except SituateError:
             return None
-        return step if all(map(is_label_note, step.trace.notes)) else None
+        return None if step.trace.notes else step
 
     def shorter(self, blocks: int) -> TracedStep | None:
         """The step of the model with fewer of its repeated blocks; None where it has no more than

@@ -58,3 +58,17 @@ def test_slices_that_change_the_numbers_of_a_step_are_none() -> None:
         return model, (torch.empty(4, 8),), loss
 
     assert known(build).sliced((1, 1)) is None
+
+
+def test_slices_of_a_mean_that_may_leave_out_labels_are_none() -> None:
+    """A slice would be divided by the labels of its own."""
+
+    def build() -> Any:
+        def loss(model: nn.Module, ids: Tensor, labels: Tensor) -> Tensor:
+            return nn.functional.cross_entropy(model(ids).flatten(0, 1), labels.flatten())
+
+        model = nn.Sequential(nn.Embedding(16, 8), nn.Linear(8, 16))
+        ids = torch.zeros(4, 6, dtype=torch.int64)
+        return model, (ids, ids.clone()), loss
+
+    assert known(build).sliced((1, 1)) is None

@@ -9,8 +9,6 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
-from situate.torch_capture.slices.labels import is_label_note  # noqa: E402
-from situate.torch_capture.slices.whole_batch import OTHER_OPS  # noqa: E402
 from tests.torch_capture.slices.steps import captured  # noqa: E402
 
 
@@ -93,9 +91,3 @@ def test_a_sum_over_labels_is_not_spoken_of():
         return F.cross_entropy(scores, labels.flatten(), reduction="sum") / 34
 
     assert label_warnings(summed, *padded(), model=Tagger()) == []
-
-
-def test_a_warning_about_labels_is_told_from_others():
-    (note,) = label_warnings(of_tokens, *padded(), model=Tagger())
-    assert is_label_note(note)
-    assert not is_label_note(OTHER_OPS)

@@ -50,11 +50,6 @@ def label_notes(step: Dependence, samples: int, examples: Mapping[int, Example])
         yield f"slices: {text} ({places(nodes)})"
 
 
-def is_label_note(line: str) -> bool:
-    """True for a warning of `label_notes`."""
-    return Reason.LABELS.value.partition("{}")[2] in line
-
-
 def _counted_labels(node: fx.Node) -> tuple[fx.Node, int] | None:
     """The labels that a mean counts, and the label that it leaves out; None for any other op."""
     if node.op != "call_function":
