@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from situate.host import machine
-from situate.host.machine import at_most, cpu_name, thread_limit, usable_cpus, usable_memory
+from situate.host.machine import (
+    at_most,
+    cpu_name,
+    process_start,
+    thread_limit,
+    usable_cpus,
+    usable_memory,
+)
 
 Limit = Callable[[str, dict[str, str]], None]
 
@@ -84,6 +94,23 @@ def test_this_machine_has_a_name_a_processor_and_memory() -> None:
     assert 1 <= usable_cpus() <= (os.cpu_count() or 1)
     memory = usable_memory()
     assert memory is None or memory > 2**27
+
+
+@pytest.mark.skipif(not machine.STATUS.is_file(), reason="the system does not say")
+def test_a_process_starts_between_the_call_and_its_answer() -> None:
+    program = "from situate.host.machine import process_start; print(process_start())"
+    before = time.time()
+    answer = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+    # The kernel counts in ticks.
+    tick = 1 / os.sysconf("SC_CLK_TCK")
+    assert before - 2 * tick <= float(answer.stdout) <= time.time()
+
+
+def test_where_the_system_does_not_say_the_start_is_unknown(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(machine, "STATUS", tmp_path / "none")
+    assert process_start() is None
 
 
 def test_the_smallest_limit_around_holds():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -224,6 +225,35 @@ def test_one_that_was_loaded_before_must_be_older_than_the_process() -> None:
     os.utime("mine.py", (1e9, 1e9))
     cache.Loading().keep("mine:step", "sgd", module, GRAPH)
     assert find_step() == GRAPH
+
+
+def test_the_process_is_older_than_its_first_import(folder: Path) -> None:
+    """A module that is written between the import of itself and that of situate is stale."""
+    program = """
+import os, sys, time
+open("mine.py", "w").write("WIDTH = 4")
+os.utime("mine.py", (1e9, 1e9))
+sys.path.insert(0, "")
+import mine
+time.sleep(0.05)
+open("mine.py", "w").write("WIDTH = 8")
+from situate.data.graph import Graph, Op
+from situate.torch_capture import cache
+cache.Loading().keep("mine:step", "sgd", mine, Graph("mine:step", (Op("a", persistent=1),)))
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+    assert find_step() is None
+
+
+def test_where_the_start_is_unknown_what_was_loaded_before_is_not_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write("mine.py", "WIDTH = 4")
+    os.utime("mine.py", (1e9, 1e9))
+    module = importlib.import_module("mine")
+    monkeypatch.setattr(cache, "PROCESS_START", None)
+    cache.Loading().keep("mine:step", "sgd", module, GRAPH)
+    assert find_step() is None
 
 
 def test_a_file_that_cannot_be_read_is_no_error() -> None:

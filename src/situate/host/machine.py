@@ -1,11 +1,12 @@
 """The processors and memory of this machine that this process may use, within the limits of a
-container or a batch system; and the threads that a caller allows."""
+container or a batch system; the threads that a caller allows; and the age of this process."""
 
 from __future__ import annotations
 
 import math
 import os
 import platform
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,6 +14,7 @@ from pathlib import Path
 
 CGROUPS = Path("/sys/fs/cgroup")
 MEMBERSHIP = Path("/proc/self/cgroup")
+STATUS = Path("/proc/self/stat")
 
 
 def cpu_name() -> str:
@@ -37,6 +39,18 @@ def usable_memory() -> int | None:
     limits = [*_control("memory", "memory.max"), *_control("memory", "memory.limit_in_bytes")]
     limits_in_bytes = [int(limit) for limit in limits if limit != "max"]
     return min([*limits_in_bytes, *_main_memory()], default=None)
+
+
+def process_start() -> float | None:
+    """The time in seconds at which this process started, as `time.time`, or None where the system
+    does not say."""
+    for line in _lines(STATUS):
+        # The name of the program, in parentheses, may hold spaces. The third field follows it, and
+        # the 22nd is the start in ticks after that of the machine.
+        ticks = int(line.rpartition(")")[2].split()[19])
+        machine_start = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+        return machine_start + ticks / os.sysconf("SC_CLK_TCK")
+    return None
 
 
 def _main_memory() -> Iterator[int]:

@@ -25,6 +25,7 @@ from situate.data.slices import Slices
 from situate.errors import SituateError
 from situate.files.atomic import write_bytes
 from situate.files.contents import contents
+from situate.host.machine import process_start
 from situate.readers import situate_json
 from situate.torch_capture.function import versions
 from situate.version import VERSION
@@ -131,7 +132,7 @@ def _digest(key: Key) -> str:
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
 
 
-PROCESS_START = time.time()
+PROCESS_START = process_start()
 
 Source = tuple[str, str, str]
 """A module, its file, and the file that Python would load for it."""
@@ -194,7 +195,9 @@ class Loading:
 
     def _loaded(self, name: str) -> float:
         """A time in seconds before which the module was not loaded."""
-        return PROCESS_START if name in self._before else self._now
+        if name not in self._before:
+            return self._now
+        return -math.inf if PROCESS_START is None else PROCESS_START
 
 
 def _function_key(
