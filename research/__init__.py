@@ -7,3 +7,4 @@ from benchmarks.lib.record import ROOT
 FOLDER = ROOT / "research"
 RESULTS = FOLDER / "results"
 IMAGES = FOLDER / "images"
+TRAININGS = FOLDER / "weights"

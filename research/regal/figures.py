@@ -31,7 +31,7 @@ BINS = 24
 ON_THE_PAGE = (
     *("regal_improvements_synthetic_time", "regal_improvements_real_time"),
     *("regal_improvements_real_memory", "regal_evaluations_synthetic_time"),
-    *("regal_evaluations_real_time", "regal_entropies_real_time"),
+    *("regal_evaluations_real_time", "regal_entropies_real_time", "regal_trainings"),
 )
 """Pictures on the page; its tables have the numbers of the others."""
 
@@ -75,6 +75,8 @@ def drawings(results: Path) -> Iterator[tuple[str, Content, Draw]]:
             yield f"regal_entropies_{name}", content, entropies
         elif path.stem.startswith("regal_rounds_"):
             yield f"regal_rounds_{name}", content, rounds
+        elif "trainings" in tables:
+            yield "regal_trainings", content, trainings
         elif "topologies" in tables:
             yield f"regal_topologies_{name}", content, topologies
 
@@ -114,6 +116,18 @@ def evaluations(axes: Axes, content: Content) -> None:
     axes.set_xscale("log")
     axes.legend(frameon=False, fontsize=8)
     _label(axes, "evaluations", "improvement over BRKGA 5K [%]")
+
+
+def trainings(axes: Axes, content: Content) -> None:
+    """Improvements in validation by steps, a line for each training."""
+    by_training: dict[str, list[tuple[int, float]]] = {}
+    for row in content["tables"]["curves"]:
+        point = (row["steps"], row["improvement_%"])
+        by_training.setdefault(row["training"], []).append(point)
+    for (label, points), colour in zip(by_training.items(), LINES, strict=False):
+        axes.plot(*zip(*points, strict=True), color=colour, linewidth=1.0, label=label)
+    axes.legend(frameon=False, fontsize=8)
+    _label(axes, "steps of training", "improvement over BRKGA 5K in validation [%]")
 
 
 def entropies(axes: Axes, content: Content) -> None:

@@ -145,6 +145,7 @@ CONSTANTS = tuple(
 
 SECTIONS: dict[str, tuple[Part, ...]] = {
     "table_1": _compared(tables.methods),
+    "trainings": (Part("", "trainings", "trainings", tables.trainings, "regal_trainings"),),
     "constants": (
         *CONSTANTS,
         *_of_sets(EVALUATION, tables.methods, ("real_time_constants",)),

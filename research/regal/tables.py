@@ -230,6 +230,27 @@ def variants(content: Content) -> str:
     )
 
 
+def trainings(content: Content) -> str:
+    """The end of each training, and the test of its curve."""
+    head = (
+        "training", "steps", "best in validation, %", "after", "gain in the last third, %", "flat",
+    )  # fmt: skip
+    lines = [
+        (
+            _code(row["weights"]),
+            f"{row['steps']:,} of {row['of']:,}",
+            figure(row["best_%"], 2),
+            f"{row['kept']:,}",
+            markdown.NONE
+            if row["gain_%"] is None
+            else spread(row["gain_%"], row["gain_interval_%"], 2),
+            "yes" if row["flat"] else "no",
+        )
+        for row in content["tables"]["trainings"]
+    ]
+    return markdown.table(head, lines)
+
+
 def seconds(content: Content) -> str:
     """Table 3; the paper's seconds stand beside methods with the paper's decoder."""
     head = (f"{content['options']['ops']} ops", "threads", "seconds", "the paper's")
