@@ -46,9 +46,9 @@ REFERENCE, EAGER = "brkga", "brkga, eager"
 TUNED, PAPER = "regal, best constant", "regal, best constant of paper settings"
 """Labels of `regal` with the constant of each settings."""
 
-BY_HAND = {"time": (8, 1, 16, 1), "memory": (8, 1)}
-"""By objective, the constant of `tuned` settings that needs no search: each priority at its rank
-with the least variance, and for time all transfers first."""
+BY_HAND = (8, 1, 16, 1)
+"""The constant of `tuned` settings that needs no search: each priority at its rank with the least
+variance, and all transfers first."""
 
 
 class Planned(NamedTuple):
@@ -204,7 +204,7 @@ def constants(evaluations: int, objective: Objective) -> Iterator[Compared]:
     tuned, paper = CONSTANTS["tuned", objective], CONSTANTS["paper", objective]
     best = Compared(TUNED, "regal", evaluations, "tuned", CONSTANT, _plain(tuned))
     yield best
-    by_hand = replace(tuned, levels=BY_HAND[objective])
+    by_hand = replace(tuned, levels=BY_HAND)
     yield replace(best, label="regal, constant by hand", constant=by_hand)
     yield Compared(
         PAPER, "regal", evaluations, "paper", CONSTANT, _plain(paper), best_constant=PAPER

@@ -177,7 +177,7 @@ def _search(
 
 
 def _by_hand(options: argparse.Namespace) -> list[tuple[int, ...]]:
-    return [BY_HAND[options.objective]] if options.settings == "tuned" else []
+    return [BY_HAND] if options.settings == "tuned" else []
 
 
 def neighbours(levels: Sequence[int], most: int) -> Iterator[tuple[int, ...]]:

@@ -57,7 +57,7 @@ def test_the_seed_decides_and_the_constant_by_hand_is_in_the_last_rung(
     first, again = (record(tmp_path, monkeypatch) for _ in range(2))
     assert first["tables"] == again["tables"]
     by_hand = [row["constant"] for row in first["tables"]["constants"] if row["by_hand"]]
-    assert by_hand == [str(replace(CONSTANTS["tuned", "time"], levels=compared.BY_HAND["time"]))]
+    assert by_hand == [str(replace(CONSTANTS["tuned", "time"], levels=compared.BY_HAND))]
     assert f"| {by_hand[0]}, by hand |" in tables.constants(first)
 
 

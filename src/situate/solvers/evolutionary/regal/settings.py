@@ -125,7 +125,6 @@ _TUNED = RegalSettings(
 )
 _TUNED_MEMORY = replace(
     _TUNED,
-    proposed=Proposed(placement=0, ranked=True),
     evaluations=1000,
     steps=500,
     breeding=BRKGA["paper"],
@@ -182,7 +181,7 @@ CONSTANTS: Mapping[tuple[Settings, Objective], Constant] = MappingProxyType(
         ("paper", "time"): _constant(_PAPER, 1, 16),
         ("paper", "memory"): _constant(_MEMORY, 1, 2),
         ("tuned", "time"): _constant(_TUNED, 1, 4, 16, 1),
-        ("tuned", "memory"): _constant(_TUNED_MEMORY, 8, 1),
+        ("tuned", "memory"): _constant(_TUNED_MEMORY, 8, 1, 16, 1),
     }
 )
 """Constants by settings and objective. Those for time are the best on the synthetic training set
