@@ -25,6 +25,9 @@ from situate.solvers.evolutionary.regal.weights import read
 Z = 1.96
 """Standard deviations of half an interval of 95 %."""
 
+SHOWN = ("weights", "steps", "of", "kept", "best_%", "gain_%", "gain_interval_%", "flat")
+"""Columns that are printed."""
+
 LEAST_POINTS = 12
 """Points of the shortest curve that is tested."""
 
@@ -38,7 +41,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     paths = sorted(options.folder.glob("*.safetensors"))
     tables = {"trainings": [training(path) for path in paths], "curves": curves(paths)}
-    show("trainings", tables["trainings"])
+    show("trainings", [{name: row[name] for name in SHOWN} for row in tables["trainings"]])
     write(RESULTS / "regal_trainings.json", tables, options=options)
 
 
