@@ -277,14 +277,15 @@ def _part(part: Part, path: Path) -> str:
     picture = f"{IMAGES}/{part.picture}.svg"
     shown = part.picture and (PAGE.parent / picture).is_file()
     return f"{heading}{origin}\n{part.table(content)}\n" + (
-        f"\n![{part.title}]({picture})\n" if shown else ""
+        f"\n![{part.title or part.record}]({picture})\n" if shown else ""
     )
 
 
 def _lost(content: Content) -> bool:
     """True for a record of weights that has no hash of theirs and does not name shipped ones."""
     tables, files = content["tables"], content["options"].get("weights") or {}
-    hashed = [row.get("sha256") for row in tables.get("weights", [])]
+    of_files = tables.get("weights") or tables.get("trainings", [])
+    hashed = [row.get("sha256") for row in of_files]
     if hashed and all(hashed):
         return False
     if not (files or hashed or {"curves", "entropy, nats"} & tables.keys()):

@@ -269,6 +269,7 @@ def test_records_of_lost_weights_say_so(tmp_path: Path) -> None:
         ("shipped", {"weights": [{"steps": 1}]}, {"tuned": shipped}, False),
         ("other", {"weights": [{"steps": 1}]}, {"tuned": "weights.safetensors"}, True),
         ("trained", {"curves": []}, None, True),
+        ("listed", {"curves": [], "trainings": [{"sha256": "ab"}]}, None, False),
         ("none", {}, None, False),
     ):
         content = {
@@ -300,6 +301,7 @@ def test_a_picture_is_drawn_of_each_record(
     boxes = {"topologies": [row | {"upper_quartile": -0.9, "most": -0.8}]}
     of = {"variant": "0", "best_reward": -0.9, "mean_best_reward": -0.95}
     entropies = {"graphs": [{"graph": "g", "scheduling": 0.5}]}
+    curve = [{"training": "x", "steps": 500 * i, "improvement_%": i} for i in (1, 2)]
     compared = {
         "methods": [{"method": "regal, x", "same_decoder": "brkga"}],
         "graphs": [{"graph": "g", "regal, x": 1.0, "brkga": 2.0}],
@@ -309,6 +311,7 @@ def test_a_picture_is_drawn_of_each_record(
         "topologies_x": boxes,
         "rounds_x": {"variants": [of]},
         "actions_x": entropies,
+        "trainings": {"trainings": [], "curves": curve},
         "x": compared,
     }
     for name, record_tables in records.items():
@@ -316,6 +319,9 @@ def test_a_picture_is_drawn_of_each_record(
         (results / f"regal_{name}.json").write_text(json.dumps(record))
     figures.main(["--results", str(results), "--images", str(results), "--all"])
     assert {path.name for path in results.glob("*.svg")} == {
-        f"regal_{figure}_x.svg"
-        for figure in ("topologies", "rounds", "entropies", "improvements", "evaluations")
+        "regal_trainings.svg",
+        *(
+            f"regal_{figure}_x.svg"
+            for figure in ("topologies", "rounds", "entropies", "improvements", "evaluations")
+        ),
     }
