@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import get_args
 
@@ -32,7 +33,9 @@ from situate.data.problem import Objective
 from situate.evaluators.workers.jobs import Jobs
 from situate.host.machine import usable_cpus
 from situate.readers import read
+from situate.simulation.simulator import Simulator
 from situate.solvers.budget import Budget
+from situate.solvers.evolutionary.brkga import BRKGA, evolution
 from situate.solvers.evolutionary.regal.linkage import (
     ConstantLinkage,
     LinkageModel,
@@ -44,11 +47,16 @@ from situate.solvers.evolutionary.regal.linkage import read as read_linkage
 from situate.solvers.evolutionary.regal.proposers import ConstantProposer, LinkageProposer
 from situate.solvers.evolutionary.regal.regal import WEIGHTS, breed_with
 from situate.solvers.evolutionary.regal.settings import CONSTANTS as OF_KEYS
+from situate.solvers.evolutionary.regal.training.instances import value
 from situate.solvers.search import Search
 
 NONE, BEST, LEARNT, SHUFFLED = "none", "the best constant", "learnt", "learnt, features shuffled"
 EDGES = "learnt, edges alone"
 AUTO = "auto, as many evaluations"
+PLAIN = "BRKGA, serial"
+
+BASELINES = {"plain": PLAIN, "none": NONE, "constant": BEST, "shuffled": SHUFFLED}
+"""Rows that others are compared with, by their names in columns."""
 
 CONSTANTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
 """Probabilities that are the same at all edges."""
@@ -163,7 +171,7 @@ class Task:
     linkers: Mapping[str, Linker | None]
 
     def run(self) -> dict[str, float]:
-        """Mean values over seeds by label, and those of `auto`."""
+        """Mean values over seeds by label, and those of BRKGA and `auto`."""
         cluster = Cluster.identical(self.devices)
         problem = Problem(read(self.path), cluster, self.objective, RULES["regal"])
         values = [self._values(problem, seed) for seed in range(self.seeds)]
@@ -174,7 +182,14 @@ class Task:
             label: self._value(problem, linker, seed) for label, linker in self.linkers.items()
         }
         auto = solve(problem, "auto", evaluations=self.evaluations, seed=seed, threads=1)
-        return values | {AUTO: auto.value}
+        return values | {PLAIN: self._plain(problem, seed), AUTO: auto.value}
+
+    def _plain(self, problem: Problem, seed: int) -> float:
+        """The value that the paper compares with."""
+        simulator = Simulator(problem)
+        population = evolution(simulator, BRKGA["paper"], goal=self.objective, seed=seed)
+        population.run(self.evaluations, inf, 1)
+        return value(population)
 
     def _value(self, problem: Problem, linker: Linker | None, seed: int) -> float:
         keys = OF_KEYS["tuned", self.objective]
@@ -193,7 +208,7 @@ def _rows(values: Values) -> Iterator[Row]:
     """How much shorter, or smaller, plans are than without a linkage and with the best constant."""
     for label, of in values.items():
         row: Row = {"linkage": label, "graphs": len(of)}
-        for name, reference in (("none", NONE), ("constant", BEST), ("shuffled", SHUFFLED)):
+        for name, reference in BASELINES.items():
             gain = 100 * (1 - of / values[reference])
             row |= {f"over_{name}_%": float(gain.mean()), f"over_{name}_interval_%": interval(gain)}
         yield row | {"no_worse_%": float(100 * (of <= values[NONE] * (1 + 1e-9)).mean())}

@@ -41,8 +41,10 @@ def test_rows_are_compared_with_their_baselines(
         linkages.LEARNT,
         linkages.EDGES,
         linkages.SHUFFLED,
+        linkages.PLAIN,
         linkages.AUTO,
     ]
+    assert rows[linkages.PLAIN]["over_plain_%"] == 0
     assert rows[linkages.NONE]["over_none_%"] == 0
     assert rows[linkages.BEST]["over_constant_%"] == 0
     assert rows[linkages.SHUFFLED]["over_shuffled_%"] == 0
@@ -53,7 +55,7 @@ def test_the_constant_is_the_best_one_of_the_validation_graphs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tables = record(tmp_path, monkeypatch)["tables"]
-    others = (linkages.NONE, linkages.AUTO)
+    others = (linkages.NONE, linkages.PLAIN, linkages.AUTO)
     constants = [row for row in tables["constants"] if row["together"] not in others]
     assert len(constants) == len(linkages.CONSTANTS)
     best = max(constants, key=lambda row: float(row["over_none_%"]))
