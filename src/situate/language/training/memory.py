@@ -120,7 +120,6 @@ def stage_weights(model: Transformer, table: LayoutTable, rank: Integers) -> tup
     # Tensor parallelism divides matrices; each device of a group has the rest whole.
     divided = attention + dense * model.network_weights + sparse * model.shared_weights + ends
     whole = (sparse + dense) * (model.norm_weights + latent) + sparse * model.router_weights
-    # Positions are on the first stage, and the final normalisation on the last.
     whole = whole + first * model.positions * model.hidden + last * model.hidden
     # The projection of a token's embedding beside the stream, and their normalisations.
     divided = divided + predictors * 2 * model.hidden**2
@@ -184,7 +183,6 @@ def state_bytes(
         return size * (weights / spread + experts / expert_spread)
 
     update, (spread, _) = recipe.optimizer, shares[1]
-    # The embedding and the output may have states of another type.
     moments = total(update.bytes, 1) + (update.end_bytes - update.bytes) * ends / spread
     if update.factored:
         # A row and a column of float32 numbers for each matrix.

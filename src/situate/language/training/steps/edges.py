@@ -110,7 +110,6 @@ class DeviceEdges:
             late = [self._op(f"{part}.weight", block, micro) for part in ("network", "attention")]
             step.control += [(back, late[0]), (last, late[1])]
             ends += late
-        # Activations stay until the last op of the block that reads them.
         step.send("activations", forward, ends, sizes.activations(block), None)
         self._exchange(forward, "network.forward", block, micro)
         self._exchange(back, "attention.backward", block, micro)

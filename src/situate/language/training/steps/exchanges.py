@@ -61,7 +61,6 @@ class Rings:
 
 def _ring(members: Next, size: int) -> Next:
     """The next of each member in groups of neighbours."""
-    # The last of a group of `size` is followed by its first.
     result: Next = members - members % size + (members + 1) % size
     return result
 

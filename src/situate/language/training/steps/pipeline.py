@@ -47,7 +47,6 @@ def stage_passes(layout: Layout, stage: int, count: int) -> Iterator[StagePass]:
         if warm + i < total:
             yield _pass(layout, "forward", warm + i, count)
         yield _pass(layout, "backward", i, count)
-        # Gradients of weights run `stage` passes late.
         if late and i >= stage:
             yield _pass(layout, "weight", i - stage, count)
     if late:

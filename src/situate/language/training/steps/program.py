@@ -70,7 +70,6 @@ class DeviceProgram:
         self._blocks = blocks
         self._often = often
         self._reduces_often = often or layout.zero == 2
-        # Chunk c of an interleaved pipeline is on stage c % pp.
         own = [i for i, block in enumerate(blocks) if block.chunk % layout.pp == stage]
         self._by_chunk = {
             chunk: [i for i in own if blocks[i].chunk // layout.pp == chunk]
