@@ -349,4 +349,4 @@ def test_planned_layouts_on_the_page_are_those_of_the_record():
     every = tables["published"][-1]
     for key in ("formulas_error", "simulated_error"):
         assert f"{100 * every[key]:.1f} %" in page
-    assert f"Of {every['runs']} published runs with pipelines" in page
+    assert f"On {every['runs']} published runs with pipelines" in page

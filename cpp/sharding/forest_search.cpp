@@ -60,6 +60,7 @@ void ForestSearch::gather(int size) {
     region_.push_back(op);
   };
   const int time = moment(free_[random_.below(choices())]);
+  // Neighbourhoods of the whole size, or of a half, a quarter or an eighth of it.
   const int ball = std::max(4, size >> random_.below(4));
   for (size_t done = 0, seeds = 0; static_cast<int>(region_.size()) < size;) {
     if (done == region_.size() || region_.size() >= (seeds + 1) * ball) {
@@ -101,6 +102,7 @@ int ForestSearch::alive(int time) {
   return op;
 }
 
+// The tree of an op: union-find, which halves the paths it takes.
 int ForestSearch::find(int op) {
   while (tree_[op] != op) op = tree_[op] = tree_[tree_[op]];
   return op;
@@ -115,6 +117,7 @@ void ForestSearch::select() {
     bool closes = false;
     for (const Neighbour& n : instance_.neighbours(op)) {
       if (in_forest_[n.op] != mark_) continue;
+      // Two neighbours in one tree would close a cycle.
       int64_t& stamp = stamp_[find(n.op)];
       if (stamp == stamps_) {
         closes = true;
@@ -175,12 +178,15 @@ void ForestSearch::weigh(double share) {
     for (const Neighbour& n : instance_.neighbours(op)) {
       if (in_forest_[n.op] == mark_) continue;
       const Neighbour& other = instance_.neighbours(n.op)[n.reverse - instance_.row(n.op)];
+      // At the other op's strategy, its table has a number for each strategy of this one.
       const double* row = other.rows + static_cast<int64_t>(chosen_[n.op]) * count;
       for (int x = 0; x < count; ++x) value[x] += row[x];
     }
   }
 }
 
+// From leaves to roots, the least cost of each subtree by its parent's strategy; then from roots to
+// leaves, the strategies that have it.
 void ForestSearch::solve() {
   for (int i = static_cast<int>(forest_.size()) - 1; i >= 0; --i) {
     const Branch& branch = forest_[i];
@@ -224,6 +230,7 @@ double ForestSearch::change() const {
     difference += instance_.cost(op)[is] - instance_.cost(op)[was];
     for (const Neighbour& n : instance_.neighbours(op)) {
       const bool moves = in_forest_[n.op] == mark_ && next_[n.op] != chosen_[n.op];
+      // An edge between two ops that move counts at the first of them.
       if (moves && n.op < op) continue;
       const int far = instance_.strategies(n.op);
       const int there = moves ? next_[n.op] : chosen_[n.op];
@@ -249,6 +256,7 @@ void ForestSearch::apply(bool back) {
 // answers: so changes around a cycle of the graph come about.
 void ForestSearch::hold() {
   held_.clear();
+  // Half of the moves hold no op.
   const int count = random_.below(4) - 1;
   for (int k = 0; k < count && k < static_cast<int>(region_.size()); ++k) {
     const int op = region_[k], strategies = instance_.strategies(op);

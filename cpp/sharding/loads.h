@@ -47,7 +47,8 @@ class Loads {
   }
 
   int leaves_ = 1;
-  // By node of a binary tree over time: bytes added to all its times, and its largest sum.
+  // By node of a binary tree over time: bytes added to all its times, and its largest sum, with
+  // those bytes but not with those of the nodes above it.
   std::vector<int64_t> add_, most_;
 };
 

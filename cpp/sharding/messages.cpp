@@ -156,7 +156,8 @@ void Messages::reduced(int op) {
   }
 }
 
-// Sends the op's part of theta_ along an edge; the least number of the message is taken from it.
+// Sends the op's part of theta_ along an edge: sent(y) = min_x share theta(x) - received(x) +
+// table(x, y). The least number of the message is taken from it.
 double Messages::send(int op, const Neighbour& n, int64_t number, double share) {
   const int count = instance_.strategies(op), far = instance_.strategies(n.op);
   const double* received = &message_[start_[number]];
@@ -189,6 +190,7 @@ void Messages::choose(int op) {
 
 void Messages::pass(double cutoff) {
   std::partial_sum(price_.begin(), price_.end(), sum_.begin() + 1);
+  // The Lagrangian's constant: the price of all memory up to the limit.
   const double start = -sum_.back() * static_cast<double>(instance_.limit());
   bound_ = start + backward(start + forward(), cutoff);
   if (bound_ > best_) {
@@ -288,6 +290,7 @@ void Messages::step(double upper) {
   for (int t = 0; t < instance_.times(); ++t)
     if (counts(t)) norm += slope_[t] * slope_[t];
   if (norm < 1e-12) return;
+  // Polyak's length: the gap over the square of the subgradient.
   const double length = scale_ * std::max(upper - bound_, 1e-6 * std::abs(bound_)) / norm;
   for (int t = 0; t < instance_.times(); ++t)
     if (counts(t)) price_[t] = std::max(0.0, price_[t] + length * slope_[t] / limit);

@@ -81,6 +81,7 @@ OptionChoice::Answer OptionChoice::choose(double batches, double seconds, double
   return enumerate(price, seconds, bytes);
 }
 
+// Least sums of the layers from each one on, over all of their options.
 void OptionChoice::set_rests(double price) {
   const int count = layers();
   for (auto* rest : {&rest_seconds_, &rest_bytes_, &rest_priced_}) rest->assign(count + 1, 0);

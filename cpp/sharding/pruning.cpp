@@ -12,7 +12,8 @@ namespace {
 
 constexpr int64_t kMostBytes = std::numeric_limits<int64_t>::max();
 
-// The most of a sequence between two places.
+// The most of a sequence between two places. Level k has the most of each 2^k numbers in a row, and
+// two of these cover a range.
 class RangeMost {
  public:
   explicit RangeMost(std::vector<int64_t> numbers) : levels_{std::move(numbers)} {

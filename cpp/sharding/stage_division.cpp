@@ -65,6 +65,7 @@ void StageDivision::find_members(int downset, int rest) {
   const uint64_t* outer = &words_[static_cast<size_t>(downset) * words_of_each_];
   const uint64_t* inner = &words_[static_cast<size_t>(rest) * words_of_each_];
   for (int k = 0; k < words_of_each_; ++k)
+    // Each round takes the lowest bit away.
     for (uint64_t bits = outer[k] & ~inner[k]; bits != 0; bits &= bits - 1)
       members_.push_back(64 * k + std::countr_zero(bits));
 }
@@ -203,6 +204,7 @@ StageDivision::Outcome StageDivision::divide(double seconds, const std::function
   fewest_[0] = 0;
   for (int a = 1; a < downsets_; ++a) {
     if (stopped()) return Outcome::kStopped;
+    // Devices beside those that the layers outside of the downset need at least.
     const int64_t left = layers_.devices - least_devices(work_.back() - work_[a], seconds);
     for (int b = a - 1; b >= 0; --b) {
       const int64_t used = least_devices(work_[a] - work_[b], seconds);

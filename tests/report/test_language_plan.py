@@ -39,7 +39,7 @@ def test_divided_experts_are_named_with_their_layer():
     layout = replace(plan.layout, moved=(("blk.2.ffn_down_exps.weight", HOST),))
     text = text_of(plan_table(Answer(planner, planner.priced(layout), {}, None, [], [], "")))
     assert "down experts of layer 2 in host memory" in text
-    assert "what is in host memory does not fit there" in text
+    assert "no room for another layer from host memory" in text
 
 
 def test_the_gap_of_a_mixture_counts_whole_experts():

@@ -83,5 +83,6 @@ class DeviceSets:
         """The sets of a problem's units."""
         first, of_row = equal_rows(problem.allowed)
         falling = np.argsort(-np.bincount(of_row), kind="stable")
+        # The inverse of a permutation.
         place = np.argsort(falling)
         return cls(problem.allowed[first[falling]], place[of_row])

@@ -82,6 +82,7 @@ def launch_seconds(problem: Problem) -> Floats:
     own = np.array(
         [op.seconds is not None or not (op.flops or op.traffic) for op in problem.graph.ops]
     )
+    # Seconds are linear in bytes: those of one and of two give those of none.
     launch = np.where(np.isfinite(problem.seconds), np.maximum(0, 2 * one - two), 0)
     launch = np.minimum(
         launch * (1 - 1e-9), np.where(np.isfinite(problem.seconds), problem.seconds, 0)

@@ -69,6 +69,7 @@ def _forced(problem: Problem, paths: Paths, deadline: float) -> Problem:
     """
     seconds = np.where(problem.allowed[problem.unit], problem.seconds, np.inf)
     in_time = problem.allowed.copy()
+    # A unit may run where all its ops end in time.
     np.logical_and.at(in_time, problem.unit, paths.heads + seconds + paths.tails <= deadline)
     through, ends = parted(problem, paths)
     return problem.confined(united(problem, ends[through > deadline]), in_time)

@@ -31,7 +31,7 @@ class Live:
         self._dependencies = _core.bounds.Dependencies(
             before=self._from, after=problem.consumers, orders=orders
         )
-        # In what is counted per step an op of no time is a step, too.
+        # If memory is counted per step, an op of no time is a step too.
         each_step = problem.rules.memory == "step"
         runs = np.ones(problem.n, np.bool_) if each_step else takes_time(problem)
         self._runs = runs.astype(np.uint8)

@@ -114,6 +114,7 @@ class _Ascent:
         """Raise prices where memory overflows, and lower them where there is room."""
         persistent = self._bytes * self._times
         excess = np.bincount(choice, persistent, len(self._count)) / self._count - self._capacity
+        # Prices are seconds a byte, so the step is a part of the bound over the bytes.
         change = rate * 0.1 * self.best.seconds * excess / (self._capacity * persistent.sum())
         self._price = np.maximum(0, self._price + change)
 

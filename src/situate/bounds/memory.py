@@ -95,6 +95,7 @@ def _device_sets(problem: Problem) -> list[tuple[Bools, Bools]]:
     distinct = DeviceSets.of(problem)
     rows = distinct.sets
     sets = {row.tobytes(): row for row in [rows.any(axis=0), *rows[:SETS]]}
+    # A set of devices is confined to `on` if it has none outside.
     inside = [(on, ~(rows & ~on).any(axis=1)) for on in sets.values()]
     return [(on, confined[distinct.of_unit][problem.unit]) for on, confined in inside]
 

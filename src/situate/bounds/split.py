@@ -81,6 +81,7 @@ class _Ascent:
     def __init__(self, sends: Floats, work: Floats, d: int, until: float) -> None:
         self._sends, self._work, self._d, self._until = sends, work, d, until
         self._scale = float(np.diag(sends).mean())
+        # An evaluation takes about units^3 operations.
         self._evaluations_left = min(EVALUATIONS, WORK // len(sends) ** 3)
         self._best, self._point = 0.0, np.zeros(len(sends))
 
@@ -152,6 +153,7 @@ def _fastest_links(problem: Problem) -> Iterator[tuple[float, float]]:
     latencies, bandwidths = problem.latency[between], problem.bandwidth[between]
     shortest = np.inf
     for link in np.lexsort((latencies, -bandwidths)):
+        # Of links with at least this bandwidth, none has as short a latency.
         if latencies[link] < shortest:
             shortest = float(latencies[link])
             yield shortest, float(bandwidths[link])

@@ -54,6 +54,7 @@ class Cut(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if units % total and units < MANY * total:
             return None
         ends = accumulate(self.shares, initial=0)
+        # end * units / total, rounded half up in whole numbers.
         return tuple((2 * end * units + total) // (2 * total) for end in ends)
 
 

@@ -36,10 +36,10 @@ class Passage:
     """The views through which an op reads an operand.
 
     Attributes:
-        nbytes: the fewest bytes of the operand and of what these views look at.
-        is_direct: True if there are none.
-        every: classes that may cut all of them.
-        some: classes that may cut some of them.
+        nbytes: the fewest bytes of the operand and of its views.
+        is_direct: True without views.
+        every: classes that may cut all views.
+        some: classes that may cut some views.
     """
 
     nbytes: int

@@ -131,6 +131,7 @@ class Restrictions:
         return devices
 
     def _check_allowed(self, devices: NDArray[np.int32], where: Where) -> None:
+        # (placements, restricted ops) from a flat table, in which each op's row begins at `_row`.
         may = np.asarray(self._allowed.take(self._row + devices[:, self._restricted]))
         if not may.all():
             row, column = np.argwhere(~may)[0]

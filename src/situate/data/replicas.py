@@ -34,6 +34,7 @@ def with_once(graph: Graph, names: Collection[str]) -> Graph:
         if new_index.get(i, i) == i:
             number[i] = len(ops)
             ops.append(_alone(op) if i in new_index else op)
+    # Copies that go have the number of the one that stays.
     number |= {i: number[other] for i, other in new_index.items()}
     assert graph.slices is not None
     once = dict.fromkeys((*graph.slices.once, *names))

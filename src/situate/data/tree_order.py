@@ -76,6 +76,7 @@ def tree_order(problem: Problem) -> TreeOrder:
 
 def is_tree(problem: Problem) -> bool:
     """True if every op has at most one reader, control edges included."""
+    # Distinct pairs of producer and reader, as many as producers if each has one reader.
     readers = problem.n * edge_producers(problem).astype(np.int64) + problem.consumers
     return len(np.unique(readers)) == len(np.unique(edge_producers(problem)))
 
@@ -95,6 +96,7 @@ def _bytes(problem: Problem, parent: Order) -> tuple[list[int], list[int], list[
     is_read = np.diff(problem.consumer_start) > 0
     peak, residual, input_bytes = problem.workspace.copy(), *np.zeros((2, problem.n + 1), np.int64)
     np.add.at(peak, problem.producer, size)
+    # A tensor that no op reads ends with its producer, unless the step returns it.
     np.add.at(residual, problem.producer, np.where(is_read | (problem.output == 1), size, 0))
     np.add.at(
         input_bytes, parent[problem.producer], np.where(is_read & (problem.output == 0), size, 0)

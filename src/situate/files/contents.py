@@ -16,7 +16,7 @@ from typing import BinaryIO
 from situate.errors import ReadError
 
 LIMIT = 2**31 - 1
-"""Largest file, unpacked, in bytes: what a protocol buffer may hold."""
+"""Largest file, unpacked, in bytes: the limit of a protocol buffer."""
 
 CHUNK = 2**20
 
@@ -119,7 +119,7 @@ def _unpacked(data: bytes, limit: int) -> bytes:
 
 
 def _read_limited(file: BinaryIO | gzip.GzipFile, limit: int) -> bytes:
-    data = io.BytesIO()  # hands out what it holds without a copy
+    data = io.BytesIO()  # gives its bytes without a copy
     while chunk := file.read(CHUNK):
         if not data.tell():
             refuse(chunk[:HEAD])

@@ -67,6 +67,7 @@ def _numbers(
     numbers = dict.fromkeys(members, SHARED)
     forward = [j for j in members if runs_forward(ops[j])]
     backward = [j for j in members if ops[j].phase == "backward"]
+    # Each call has as many of these ops, in turn; the backward passes come in reverse.
     numbers.update((j, i * times // count) for j, i, count in _occurrences(ops, forward))
     call_numbers = {
         j: times - 1 - i * times // count

@@ -56,6 +56,7 @@ def process_start() -> float | None:
 def _main_memory() -> Iterator[int]:
     for line in _lines(Path("/proc/meminfo")):
         if line.startswith("MemTotal:"):
+            # The kernel writes kB and means KiB.
             yield int(line.split()[1]) * 1024
             return
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:

@@ -144,6 +144,7 @@ class Architecture:
         if isinstance(pattern, tuple) and len(pattern) >= layers:
             return window, tuple(bool(entry) for entry in pattern[:layers])
         period = keys.size("attention.sliding_window_pattern", self.window_pattern)
+        # The last layer of a period sees all tokens; a period of 0 limits every layer.
         return window, tuple(not period or i % period < period - 1 for i in range(layers))
 
     def _recurrent(self, keys: Keys, layers: int, draft: int) -> tuple[bool, ...]:
@@ -155,6 +156,7 @@ class Architecture:
         period = keys.size("full_attention_interval", 4)
         if not period:
             raise ReadError(f"{self.name}.full_attention_interval: must be at least 1, got 0")
+        # The last layer of a period has attention, and so has every layer of the draft head.
         return tuple(i < layers - draft and (i + 1) % period != 0 for i in range(layers))
 
 

@@ -159,6 +159,8 @@ def _derived(config: Mapping[str, object], name: str) -> dict[str, Value]:
     if "head_dim" in config and config["head_dim"] is not None:
         values["attention.value_length"] = number("head_dim")
     if name == "deepseek2":
+        # Multi-head latent attention caches one vector and its rotary part for all heads;
+        # `_mla` is the width of a head after decompression.
         rope = number("qk_rope_head_dim")
         values |= {"attention.head_count_kv": 1, "nextn_predict_layers": 0}
         values["attention.key_length"] = number("kv_lora_rank") + rope
@@ -170,6 +172,7 @@ def _derived(config: Mapping[str, object], name: str) -> dict[str, Value]:
         )
     if name == "mamba2":
         inner = number("intermediate_size") or number("expand", 2) * number("hidden_size")
+        # A state limits no context; the converter writes this number.
         values |= {"ssm.inner_size": inner, "context_length": 2**20, "feed_forward_length": 0}
         values["ssm.time_step_rank"] = inner // max(number("head_dim"), 1)
         multiple = max(number("pad_vocab_size_multiple", 16), 1)

@@ -137,6 +137,7 @@ def _read_file(path: Path) -> Header:
             try:
                 return _parse(data, size)
             except _TooShortError as error:
+                # Four times as much each time, within the file.
                 more = file.read(min(3 * len(data), LIMIT - len(data), size - len(data)))
                 if not more:
                     raise ReadError(f"ends within its header: {error}") from None
@@ -179,6 +180,7 @@ class _Cursor:
             return LongArray(length)
         format = _NUMBERS.get(kind)
         if format is None:
+            # Type (4 bytes) and length (8) lie before the place.
             raise ReadError(f"an array at byte {self.at - 12} has elements of type {kind}")
         size = struct.calcsize(f"<{format}")
         at = self._skip(length * size)
@@ -240,6 +242,7 @@ def _parse(data: bytes, file_size: int) -> Header:
     metadata = _metadata(cursor, keys)
     alignment = _alignment(metadata)
     table = _table(cursor, tensors, alignment)
+    # Weights begin at the first aligned byte behind the table.
     begin = -(-cursor.at // alignment) * alignment
     end = max((info.offset + info.size for info in table), default=0)
     return Header(version, metadata, table, begin, file_size >= begin + end)
@@ -248,6 +251,7 @@ def _parse(data: bytes, file_size: int) -> Header:
 def _version(version: int) -> int:
     if version in (2, 3):
         return version
+    # The bytes of a small number in the other order.
     if version and version % 2**16 == 0:
         raise ReadError(
             "is a big-endian GGUF file, and only little-endian ones are read: convert it with "

@@ -118,6 +118,7 @@ def home_of(cluster: Cluster, computing: float = cards.CPU_COMPUTING) -> Home:
             f"cluster {cluster.name!r}: a language model needs one device of kind 'cpu', the host "
             f"of the others; it has {len(hosts)}"
         )
+    # The host comes last.
     order = [i for i in range(len(cluster.devices)) if i != hosts[0]] + hosts
     processors = [_processor(cluster.devices[i], cluster.name, computing) for i in order]
     makers = {_backend(device) for device in cluster.devices if device.kind != "cpu"}

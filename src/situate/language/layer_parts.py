@@ -49,6 +49,7 @@ def latent_attention(h: Hyperparameters, i: int) -> Shapes:
             "attn_q_a_norm.weight": (mla.query_rank,),
             "attn_q_b.weight": (mla.query_rank, heads * mla.key),
         }
+    # The rotary part of a key is no part of the compressed vector.
     plain = mla.key - mla.rope
     if mla.split:
         shapes["attn_k_b.weight"] = (plain, mla.cache_rank, heads)
@@ -84,6 +85,7 @@ def state_space(h: Hyperparameters, norm: bool = True) -> Shapes:
     """A layer of Mamba-2."""
     r = h.recurrence
     assert r is not None
+    # One product makes the gate, the input of the convolution and the time steps.
     shapes: Shapes = {
         "ssm_in.weight": (h.width, r.inner + r.convolution + r.heads),
         "ssm_conv1d.weight": (r.kernel, r.convolution),

@@ -97,6 +97,7 @@ def layer_seconds(
         ]
     )
     experts = np.array([[_experts(layer, d, ubatch) for d in devices] for layer in model.layers])
+    # The host is the last device: (devices,) its links to each.
     links = np.array(home.bandwidth)[-1]
     dense_bytes = np.array([_size(layer, False) for layer in model.layers])
     expert_bytes = np.array(
@@ -104,10 +105,12 @@ def layer_seconds(
     )
     matrices = model.embedding if model.tied else ()
     output = sum(w.size for w in (*model.output, *matrices))
+    # The host's link to itself is infinite, and 0 bytes by an absent link are no number.
     with np.errstate(invalid="ignore"):
         uploads = [size[:, None] / (home.upload * links) for size in (dense_bytes, expert_bytes)]
     for upload in uploads:
         upload[:, -1] = np.inf
+    # The residual stream is in float32.
     bytes_moved = 4 * model.sizes.width * ubatch
     crossing = np.array(home.latency) + bytes_moved / np.array(home.bandwidth)
     np.fill_diagonal(crossing, 0)
@@ -129,6 +132,7 @@ def _size(layer: Layer, experts: bool) -> float:
 def read_share(layer: Layer, ubatch: int) -> float:
     """Share of a layer's experts that a ubatch reads, if routing is uniform."""
     e = layer.experts
+    # A token misses an expert with probability 1 - used / count.
     return 1.0 if e is None else 1 - (1 - e.used / e.count) ** ubatch
 
 
@@ -190,6 +194,7 @@ def _attention(
     cells = attended_cells(layer, ubatch, depth)
     reading = cell_bytes(layer, options) * cells / device.bandwidth
     operations, heads = cell_operations(sizes, layer, options, ubatch)
+    # Rows of a product: the queries that share keys.
     rows = heads * ubatch
     fill = min((rows / 128) ** 0.6, 1.0) if device.cores == 0 else 1.0
     seconds = max(reading, operations * cells / (device.attention * fill))
@@ -204,6 +209,7 @@ def attended_cells(layer: Layer, ubatch: int, depth: int) -> int:
 
 def cell_bytes(layer: Layer, options: CacheOptions) -> float:
     """Bytes of keys and values of one cached token."""
+    # A cache of 256 cells, so that types of blocks have whole ones.
     one = replace(options, context=256, slots=1, unified=True, full_window=True)
     return layer.cache.bytes(one) / 256
 
@@ -214,6 +220,7 @@ def cell_operations(
     """Operations of a ubatch for each cached token, and the query heads that share keys."""
     cache, heads = layer.cache, sizes.heads[layer.number]
     if cache.attention == "latent" and options.latent:
+        # Queries and results have the width of the cached vector: two products of 2 operations.
         rank = cache.latent_width
         return 4.0 * heads * rank * ubatch, heads
     groups = max(sizes.kv_heads[layer.number], 1)
@@ -237,6 +244,7 @@ class Timetable:
         key = ubatch, depth
         if key not in self._passes:
             heads = sorted(set(self._kinds))
+            # `heads` is sorted, so each layer's row is the place of its first like.
             rows = np.searchsorted(heads, self._kinds)
             layers = tuple(self.model.layers[i] for i in heads)
             one_of_each = replace(self.model, layers=layers)

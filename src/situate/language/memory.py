@@ -87,6 +87,7 @@ def device_memory(
     if exact:
         build = build or Build(pipeline=pipeline, outputs=options.slots)
         compute = _compute(model, layout, options, gpus, build)
+        # Buffers and margin keep their sum, so a layout that fits exactly fits by rules too.
         margins = [max(e + m - c, 0) for e, m, c in zip(estimate, margins, compute, strict=True)]
         if growth:
             # A cache holds a multiple of 256 tokens.

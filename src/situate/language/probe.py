@@ -126,6 +126,7 @@ def _gpu(device: Device, number: int) -> tuple[Device, float]:
 
     size = 1 << 28
     source, target = (torch.empty(size, dtype=torch.uint8, device=place) for _ in range(2))
+    # A copy reads and writes each byte.
     copy = 2 * size / timed(lambda: target.copy_(source))
     host = torch.empty(size, dtype=torch.uint8, pin_memory=True)
     link = size / timed(lambda: target.copy_(host, non_blocking=True))
@@ -146,6 +147,7 @@ def _by_bench(device: Device, path: Path) -> Device:
     e = model.sizes.experts
     idle = 0.0 if e is None else 1 - e.used / e.count
     embedding = 0 if model.tied else sum(weight.size for weight in model.embedding)
+    # A token reads all weights but the embedding's other rows and the experts that it skips.
     rate = speed * (model.size - embedding - idle * experts)
     card = find_card(device.model)
     share = ARCHITECTURES[card.architecture if card else ""].reading

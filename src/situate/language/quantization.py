@@ -154,6 +154,7 @@ class _Mixture:
             return "MXFP4" if len(shape) > 2 and shape[2] > 1 else "Q8_0"
         if category == "embedding":
             return self._embedding() or usual
+        # Rules count the tensors of a category as they come, not layers.
         index = self.counts.get(category, 0)
         self.counts[category] = index + 1
         if self.file_type in TWO_BITS:
@@ -321,6 +322,7 @@ def _mixture(
 ) -> _Mixture:
     heads, kv_heads = sizes.heads[0], sizes.kv_heads[0]
     grouped = heads != kv_heads
+    # 80 layers: llama-quantize takes such models for 70B ones, in which 8 heads share values.
     return _Mixture(
         file_type=file_type,
         layers=sizes.all_layers,

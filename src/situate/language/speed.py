@@ -53,6 +53,7 @@ def prefill_seconds(times: Timetable, layout: Layout, tokens: int, depth: int = 
         one = sum(phase_parts(times, layout, layout.ubatch, mean).values())
         seconds = full * one
         if full > 1 and is_pipelined(layout):
+            # Each ubatch but the first adds the time of the slowest device.
             stage = _slowest_stage(layout, times.seconds(layout.ubatch, mean))
             seconds = one + (full - 1) * stage
     if rest:
@@ -85,6 +86,7 @@ def phase_parts(times: Timetable, layout: Layout, ubatch: int, depth: int) -> di
     layers = np.arange(len(places))
     mixtures = np.array([layer.experts is not None for layer in times.model.layers])
     divided = divided_layers(layout) if layout.moved else []
+    # Layers with divided experts are added one by one below.
     mixtures[divided] = False
 
     def add(kind: str, devices: np.typing.NDArray[np.int64], seconds: Floats) -> None:
@@ -101,8 +103,10 @@ def phase_parts(times: Timetable, layout: Layout, ubatch: int, depth: int) -> di
         add("layers", workers, launch[workers])
         add("weights", workers, compute[rows, workers] - launch[workers])
         moved = workers != home
+        # `upload` holds the computing too, which counts as weights.
         sent = rows[moved], workers[moved]
         parts["upload"] += float((upload[sent] - compute[sent]).sum())
+        # No crossing where the worker is the layer's own device.
         visits = t.crossing[visit, workers] + t.crossing[workers, visit]
         parts["crossing"] += float(visits.sum())
     for number in divided:

@@ -44,6 +44,7 @@ class EdgeShape:
     def parameters(self) -> dict[str, tuple[int, ...]]:
         """The shape of each parameter by name."""
         node, edge = self.features
+        # An edge with both of its ends, or a node with its messages from both sides.
         three = 3 * self.width
         layers = {"node": node, "edge": edge, "score": three}
         if self.ops:
@@ -65,7 +66,7 @@ class EdgeShape:
 class Operations(Protocol):
     """The operations in which numpy and PyTorch differ."""
 
-    def positive(self, x: Array) -> Array:
+    def relu(self, x: Array) -> Array:
         """Rectified units."""
         ...
 
@@ -85,7 +86,7 @@ class Operations(Protocol):
 class NumpyOperations:
     """See `Operations`."""
 
-    def positive(self, x: Array) -> Array:
+    def relu(self, x: Array) -> Array:
         """See `Operations`."""
         return np.maximum(x, np.float32(0))
 
@@ -153,6 +154,7 @@ def logits(
         n = len(nodes)
         along = operations.sums(net.perceptron(f"along.{i}", ends), graph.target, n)
         against = operations.sums(net.perceptron(f"against.{i}", ends), graph.source, n)
+        # At a node of k edges, sums of k messages grow with sqrt(k).
         inputs = operations.join([nodes, along / graph.received, against / graph.sent])
         nodes = nodes + net.perceptron(f"update.{i}", operations.standardised(inputs))
     ends = operations.join([nodes[graph.source], nodes[graph.target], edges])
@@ -167,5 +169,5 @@ class _Network:
     def perceptron(self, name: str, x: Array) -> Array:
         """Two linear layers with rectified units between them."""
         p = self._parameters
-        hidden = self._operations.positive(x @ p[f"{name}.0"] + p[f"{name}.0.bias"])
+        hidden = self._operations.relu(x @ p[f"{name}.0"] + p[f"{name}.0.bias"])
         return hidden @ p[f"{name}.1"] + p[f"{name}.1.bias"]

@@ -67,8 +67,8 @@ class GraphNetwork(nn.Module):
         if isinstance(self.update, nn.GRUCell):
             _initialise(self.update, width, generator)
         if shape.update == "residual":
-            # Where messages are summed at nodes of a hundred edges, what every round adds would
-            # grow to millions before anything is learnt.
+            # At nodes of a hundred edges, sums of messages would grow to millions over the rounds
+            # before anything is learnt.
             begin_as_zero(self.update)
 
     def forward(self, batch: GraphBatch) -> Tensor:

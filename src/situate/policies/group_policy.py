@@ -99,8 +99,8 @@ class GroupEmbedding(nn.Module):
     def __init__(self, features: GroupFeatures, generator: Generator) -> None:
         super().__init__()
         self._kinds = torch.from_numpy(features.kinds)
-        # (g, OUTPUTS + 2 g): what is not learnt stands ready, so that a forward pass joins two
-        # matrices.
+        # (g, OUTPUTS + 2 g): fixed features are joined in advance, so that a forward pass joins
+        # two matrices.
         self._rest = torch.from_numpy(np.hstack((features.outputs, features.adjacency)))
         types = torch.empty(self._kinds.shape[1], TYPE_WIDTH, dtype=torch.float32)
         self.types = nn.Parameter(types.normal_(generator=generator))

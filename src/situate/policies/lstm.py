@@ -96,7 +96,7 @@ class _LayerPass(torch.autograd.Function):
             *call_core(_core.nn.lstm_forward, recurrent, gate_inputs, hidden, cell)
         )
         ctx.save_for_backward(recurrent, hidden, cell, *activations)
-        # A copy, lest an output be a view of what is saved for the backward pass.
+        # A copy, so that no output is a view of a tensor saved for the backward pass.
         return activations.hidden, activations.cells[-1].clone()
 
     @staticmethod

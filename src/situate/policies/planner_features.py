@@ -54,6 +54,7 @@ def _outputs(problem: Problem) -> Array:
     order = np.lexsort((-size, producer))
     rank = _rank_among_equals(producer[order], problem.n)
     listed = order[rank < MAX_OUTPUTS]
+    # In log2, so that sizes of up to 4 GiB lie between 0 and 1.
     result[producer[listed], rank[rank < MAX_OUTPUTS]] = np.log2(1.0 + size[listed]) / 32
     result[:, MAX_OUTPUTS] = np.log2(1.0 + np.bincount(producer, minlength=problem.n))
     return result
@@ -80,8 +81,8 @@ def _connections(problem: Problem) -> Array:
     tensor = edge_tensors(problem)
     source = problem.unit[problem.producer[tensor]].astype(np.int64)
     target = problem.unit[problem.consumers].astype(np.int64)
-    apart = source != target
-    source, target, size = source[apart], target[apart], problem.size[tensor[apart]]
+    leaves = source != target
+    source, target, size = source[leaves], target[leaves], problem.size[tensor[leaves]]
     inputs = _nearest(target, source, size, position)
     return np.hstack((inputs, _nearest(source, target, size, position)), dtype=np.float32)
 
@@ -102,6 +103,7 @@ def _nearest(unit: Index, other: Index, size: Index, position: NDArray[np.float6
 
 def _rank_among_equals(ordered: Index, count: int) -> Index:
     """Each entry's rank among its equals, in an ascending list of numbers below `count`."""
+    # Equals are neighbours, so the place of the first of them is subtracted.
     return np.arange(len(ordered)) - np.searchsorted(ordered, np.arange(count))[ordered]
 
 
@@ -153,8 +155,8 @@ class SampledGroupFeatures:
         # (g, g): edges[a, b] counts edges from a to b. Transposed beside it, a row has those that
         # come in too: (g, 2 g).
         edges = self._sum(source[inside] * g + target[inside], g)
-        both = np.hstack((edges, edges.T))
-        return np.asarray(both / (both.max(axis=1, keepdims=True) + 1))
+        neighbours = np.hstack((edges, edges.T))
+        return np.asarray(neighbours / (neighbours.max(axis=1, keepdims=True) + 1))
 
     def _sum(self, cell: Index, width: int) -> NDArray[np.int64]:
         """(g, width) number of occurrences of each cell."""

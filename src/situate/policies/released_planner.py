@@ -55,6 +55,7 @@ class _ReleasedLSTM(nn.Module):
     @property
     def bias_hh_l0(self) -> Tensor:
         """(4h,) zeros."""
+        # PyTorch's cell adds two biases; TensorFlow's has one, which stands in `bias_ih_l0`.
         return self.forget.new_zeros(4 * self.hidden_size)
 
 
@@ -120,10 +121,10 @@ class ReleasedPlacer(Placer):
             # Step i of the way back stays at place i, beside step i of the way ahead.
             outputs.append(of_steps)
             states.append(state)
-        both = torch.cat(outputs, 2).transpose(0, 1)
+        outputs_of_both = torch.cat(outputs, 2).transpose(0, 1)
         hidden, cell = (torch.cat(parts, 2) for parts in zip(*states, strict=True))
-        keys = self.attention.keys(both)
-        own = both.new_zeros(1, both.shape[1], 1)
+        keys = self.attention.keys(outputs_of_both)
+        own = outputs_of_both.new_zeros(1, outputs_of_both.shape[1], 1)
         # The release's attention sums its unscaled keys, not the encoder's outputs.
         return Memory(keys / TANH_SCALE, keys, own, (hidden, cell))
 
@@ -157,6 +158,7 @@ class ReleasedGrouper(Grouper):
         """(u, g) log-probabilities with that noise."""
         logits: Tensor = self.last(self.hidden())
         if noise is not None:
+            # Noise in proportion to the root mean square of the logits.
             logits = logits + noise * logits.square().mean().sqrt()
         return torch.log_softmax(logits, 1)
 

@@ -140,6 +140,7 @@ class Surrogate:
 def kl_divergence(old: Array, new: Array) -> float:
     """Mean over the groups of D_KL(old || new), in nats; new log-probabilities are at least
     `MIN_LOG_PROBABILITY`."""
+    # In the limit, 0 log 0 is 0.
     is_possible = old > 0
     ratio = np.log(old[is_possible]) - np.log(
         np.maximum(new[is_possible], np.exp(np.float32(MIN_LOG_PROBABILITY)))

@@ -42,12 +42,12 @@ class Bench:
         self._program = place(program, here, program.graph.program_order, 1)
         self._tensors = state_values(self._program, subject.model)
         layout = Layout()
-        every = self._places(layout, len(devices))
+        places_by_device = self._places(layout, len(devices))
         self.block = anonymous_file(layout.nbytes)
-        self._fill(every)
+        self._fill(places_by_device)
         self.assignments = [
             self._assignment(i, places, device)
-            for i, (places, device) in enumerate(zip(every, devices, strict=True))
+            for i, (places, device) in enumerate(zip(places_by_device, devices, strict=True))
         ]
 
     def close(self) -> None:
@@ -84,9 +84,9 @@ class Bench:
             for _ in range(count)
         ]
 
-    def _fill(self, every: Sequence[Places]) -> None:
+    def _fill(self, places_by_device: Sequence[Places]) -> None:
         raw = mapped(self.block)
-        for common in (Common(places, raw) for places in every):
+        for common in (Common(places, raw) for places in places_by_device):
             for entry, value in zip(common.state, self._tensors, strict=True):
                 entry.value.copy_(value.detach())
             for slot, value in zip(common.inputs, self._subject.inputs, strict=True):

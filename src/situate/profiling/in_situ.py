@@ -65,6 +65,7 @@ class InSitu:
             self._marks = bench.marks
             workers.assign(bench.assignments, bench.block)
         everyone, sorts = range(len(devices)), distinct_devices(devices)
+        # The first lap warms up.
         laps = [
             (workers.run(everyone, timed=False), workers.overhead) for _ in range(ROUND_TRIP_LAPS)
         ][1:]

@@ -47,11 +47,11 @@ def timings(graph: Graph, steps: Sequence[StepRecord], look: float) -> dict[str,
 
 def _timing(ops: Sequence[list[float]]) -> Timing:
     medians = [median_low(seconds) for seconds in ops]
-    every = np.concatenate(ops)
-    low, high = np.quantile(every, (0.25, 0.75)).tolist()
+    durations = np.concatenate(ops)
+    low, high = np.quantile(durations, (0.25, 0.75)).tolist()
     mean = float(np.mean(medians))
     # The mean of medians can lie outside the quartiles of all single times.
-    return Timing(mean, min(low, mean), max(high, mean), len(every))
+    return Timing(mean, min(low, mean), max(high, mean), len(durations))
 
 
 def contention(
@@ -62,9 +62,9 @@ def contention(
     sums: dict[str, list[float]] = {}
     for op in graph.ops:
         if op.signature in alone and op.signature in together:
-            both = sums.setdefault(op_class(op.kind), [0.0, 0.0])
-            both[0] += alone[op.signature].median
-            both[1] += together[op.signature].median
+            medians = sums.setdefault(op_class(op.kind), [0.0, 0.0])
+            medians[0] += alone[op.signature].median
+            medians[1] += together[op.signature].median
     return {name: max(1.0, b / a) for name, (a, b) in sorted(sums.items()) if a > 0}
 
 

@@ -128,11 +128,12 @@ def cluster_from_costs(cluster: Cluster, costs: Costs) -> Cluster:
         Link(a.source, a.target, _three_digits(a.bandwidth), _three_digits(a.latency), both=False)
         for a in costs.links
     )
-    every = len(measured_links) == len(cluster.devices) * (len(cluster.devices) - 1)
+    # With all pairs measured, no link of the file is needed.
+    complete = len(measured_links) == len(cluster.devices) * (len(cluster.devices) - 1)
     return dataclasses.replace(
         cluster,
         devices=tuple(_with_launch(device, costs) for device in cluster.devices),
-        links=measured_links if every else (*cluster.links, *measured_links),
+        links=measured_links if complete else (*cluster.links, *measured_links),
         synchronisation=_three_digits(costs.synchronisation),
         description=f"measured on {costs.machine}, {costs.date[:10]}",
     )

@@ -104,6 +104,7 @@ def _tensors(edges: Sequence[_Edge], index: dict[int, int], names: Sequence[str]
             if end not in index:
                 raise ReadError(f"edges[{i}]: there is no node {end}")
         size = _bytes(edge.size, f"edges[{i}].size")
+        # Costs are in milliseconds.
         key = index[edge.source], edge.cost / 1000
         consumers.setdefault(key, {})[index[edge.target]] = size
     tensor_names = unique([names[producer] for producer, _ in consumers])

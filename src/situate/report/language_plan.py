@@ -177,7 +177,7 @@ def _fullest(planner: Planner, plan: HomePlan) -> str:
     if HOST not in (*plan.layout.layers, *plan.layout.experts, *moved):
         return ""
     names = [planner.home.accelerators[gpu].name for gpu in plan.layout.order]
-    return f"{', '.join(names)}: what is in host memory does not fit there" if names else ""
+    return f"{', '.join(names)}: no room for another layer from host memory" if names else ""
 
 
 def _memory(planner: Planner, plan: HomePlan) -> Table:

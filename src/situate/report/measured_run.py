@@ -149,7 +149,7 @@ def run_table(run: MeasuredRun) -> RenderableType:
         ("predicted", f"{time_text(run.predicted)}, {_error(run.error)}"),
         ("pace", f"ops took {run.pace:.3g} times as long as predicted; at that pace "
                  f"{time_text(run.pace * run.predicted)}, {_error(run.error_at_pace)}"),
-        *[("planned", f"{time_text(run.planned)}, without what devices cost one another")]
+        *[("planned", f"{time_text(run.planned)}, without interference between devices")]
         * (run.planned != run.predicted),
         ("first step", f"{time_text(run.first)}, not counted"),
     ]  # fmt: skip
@@ -200,7 +200,7 @@ def equality_table(equality: Equality, name: str, tolerance: float, why: str) ->
         name: of the model.
         why: the reason for the tolerance.
     """
-    output = "loss" if equality.losses else "what the model returns"
+    output = "loss" if equality.losses else "model results"
     rows = [
         (output, _difference(equality.loss_difference, f"step {equality.worst_step}")),
         ("parameters, buffers", _difference(equality.parameter_difference, equality.name)),

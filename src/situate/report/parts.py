@@ -85,5 +85,5 @@ def _stages(problem: Problem, schedule: Schedule) -> list[tuple[int, ...]]:
 def _distinct(homes: Iterable[Mapping[int, int]]) -> list[tuple[int, ...]]:
     """The teams of these homes by part; empty where two parts share a device."""
     teams = [tuple(own[part] for part in sorted(own)) for own in homes]
-    apart = all(len(set(team)) == len(team) > 1 for team in teams)
-    return list(dict.fromkeys(teams)) if apart else []
+    separate = all(len(set(team)) == len(team) > 1 for team in teams)
+    return list(dict.fromkeys(teams)) if separate else []

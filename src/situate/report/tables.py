@@ -122,9 +122,9 @@ def _bound(result: Result) -> list[tuple[str, str]]:
 
 
 def _expected_text(result: Result) -> str:
-    """`58.7 ms, with what devices cost one another`."""
+    """`58.7 ms, with interference between devices`."""
     text = time_text(result.expected, result.problem.graph.unit)
-    return f"{text}, with what devices cost one another"
+    return f"{text}, with interference between devices"
 
 
 def _measured_text(result: Result) -> str:

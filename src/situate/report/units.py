@@ -41,6 +41,7 @@ def size_text(value: float) -> str:
     if not math.isfinite(value):
         return "unknown"
     scale, name = _size_scale(abs(value))
+    # 1023.9 MiB would read 1024 MiB, so it is 1 GiB.
     if round(abs(value) / scale) == 1024:
         scale, name = _size_scale(1024 * scale)
     return f"{_three_digits(value / scale)} {name}" if scale > 1 else f"{value:,.0f} B"

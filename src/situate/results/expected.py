@@ -86,6 +86,7 @@ def _longer(problem: Problem, schedule: Schedule) -> Floats:
         for worked in others:
             beside += _within(worked, schedule.start[here], schedule.end[here])
         factor = contention_of([problem.graph.ops[j] for j in here], device, problem.costs)
+        # Ops slow in proportion to the share of the other devices that work beside them.
         factors[here] += (factor - 1) * beside / length / max(len(others), 1)
     return factors
 
@@ -116,6 +117,7 @@ def _send_seconds(problem: Problem, schedule: Schedule) -> Floats:
     if problem.transfers == "blocking":
         return np.zeros(len(problem.size))
     sends = np.array([device.kind in SENDERS for device in problem.cluster.devices])
+    # A tensor's first transfer stands for all of them.
     tensor, first = np.unique(schedule.tensor, return_index=True)
     send_times = np.zeros(len(problem.size))
     durations = schedule.transfer_end[first] - schedule.transfer_start[first]

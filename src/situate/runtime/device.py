@@ -110,6 +110,7 @@ class Device:
         }
         self._op_starts: dict[int, float] = {}
         self._op_ends: dict[int, float] = {}
+        # The names that the source of the share calls, see `programs/source.py`.
         self._names: dict[str, Any] = {
             "began": self._op_starts,
             "ended": self._op_ends,
@@ -143,7 +144,7 @@ class Device:
         for group, dtype in {(group, self._state[k].value.dtype) for k, group in updates}:
             rehearse(self._share.optimizer, hyperparameters[group], dtype)
         for number, update in self._updates.items():
-            update.tell(hyperparameters[self._share.updates[number]])
+            update.set_hyperparameters(hyperparameters[self._share.updates[number]])
 
     def run(
         self,

@@ -190,6 +190,7 @@ def _norm() -> Any:
         def backward(ctx: Any, gradient: torch.Tensor) -> Any:
             x, weight, mean, variance = ctx.saved_tensors
             needs_input = ctx.needs_input_grad[1]
+            # The gradient at constant statistics; the part through these is added below.
             own, *parts = torch.ops.aten.native_batch_norm_backward(
                 *(gradient, x, weight, mean, variance, None, None, False, ctx.eps),
                 [needs_input, True, True],

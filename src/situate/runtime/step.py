@@ -276,15 +276,15 @@ class PlacedStep:
         updated = () if self._commits else program.updated
         changed = frozenset({*updated, *program.overwritten} if self._keep else ())
         layout, places = shared_places(program, tensors, changed)
-        apart = len(self._used) > 1 or self._start is not None
-        self._block = anonymous_file(layout.nbytes) if apart else None
+        has_processes = len(self._used) > 1 or self._start is not None
+        self._block = anonymous_file(layout.nbytes) if has_processes else None
         if self._block is None:
             raw = torch.zeros(layout.nbytes, dtype=torch.uint8, device="cpu")
         else:
             raw = mapped(self._block)
             weakref.finalize(self, os.close, self._block)
         self._places, self._common = places, Common(places, raw)
-        self._exchange = Exchange(program.program, self._common, apart)
+        self._exchange = Exchange(program.program, self._common, has_processes)
 
     def _start_devices(self, now: list[Hyperparameters]) -> StepDevices:
         assignments = [self._assignment(d, device, now) for d, device in self._used]

@@ -183,6 +183,7 @@ def _difference(
     losses: tuple[float, float], whole: _Run, parts: _Run, bits: int
 ) -> BatchDifference:
     size, name = worst_gradient(whole.gradients, parts.gradients)
+    # Relative for losses above one, absolute below.
     loss = abs(losses[0] - losses[1]) / max(1.0, abs(losses[0]))
     buffers = _buffer_differences(whole.model, parts.model)
     worst = max(buffers, key=buffers.__getitem__, default="")

@@ -35,6 +35,7 @@ def all_downsets(problem: StageProblem, order: Sequence[int], most: int) -> list
     inputs = [[place[end] for end in before.get(layer, ())] for layer in order]
     readers = [sum(1 << place[end] for end in after.get(layer, ())) for layer in order]
     last = [i for i, bits in enumerate(readers) if bits == 0]
+    # Each entry: a downset, and the layers outside whose readers it holds.
     downsets, pending = {0}, [(0, last)]
     while pending:
         downset, ready = pending.pop()
@@ -45,6 +46,7 @@ def all_downsets(problem: StageProblem, order: Sequence[int], most: int) -> list
             downsets.add(larger)
             if len(downsets) > most:
                 return None
+            # An input of the new layer may join once all its readers are inside.
             freed = [j for j in inputs[i] if not readers[j] & ~larger]
             pending.append((larger, [j for j in ready if j != i] + freed))
     return sorted(downsets, key=_by_size)
@@ -57,6 +59,7 @@ def _by_size(downset: int) -> tuple[int, int]:
 def suffixes(order: Sequence[int]) -> list[int]:
     """The downsets of one order of the layers."""
     count = len(order)
+    # The last k layers: k ones above count - k zeros.
     return [((1 << k) - 1) << (count - k) for k in range(count + 1)]
 
 
@@ -82,12 +85,14 @@ def _cut_bytes(problem: StageProblem, order: Sequence[int], rows: np.ndarray) ->
     columns = np.ascontiguousarray(rows.T)
     cuts = np.zeros(len(rows))
     for (a, b), size in problem.edges.items():
+        # A downset that holds `a` holds `b` too, so the edge is cut where it holds `b` alone.
         cuts += size * (columns[place[b]] > columns[place[a]])
     return cuts
 
 
 def as_array(downsets: Sequence[int], layers: int) -> np.ndarray:
     """(downsets, layers) 1 for the layers of each."""
+    # Layer i is bit i % 8 of byte i // 8 in a row.
     size = -(-layers // 8)
     data = b"".join(downset.to_bytes(size, "little") for downset in downsets)
     rows = np.frombuffer(data, np.uint8).reshape(-1, size)

@@ -48,6 +48,7 @@ def is_sharding_problem(path: str | Path) -> bool:
             head = file.read(4096)
     except (OSError, ValueError):
         return False
+    # The first bytes of gzip; 16 tells zlib of its header.
     if head.startswith(b"\x1f\x8b"):
         try:
             head = zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(head, 4096)
@@ -143,6 +144,7 @@ def _tables(edges: _Edges, costs: list[np.ndarray]) -> dict[tuple[int, int], np.
         if a == b:
             costs[a] = _sum(costs[a], table.diagonal())
             continue
+        # Tables of both directions add up, with the lower op first.
         key, table = ((a, b), table) if a < b else ((b, a), table.T)
         tables[key] = _sum(tables[key], table) if key in tables else np.ascontiguousarray(table)
     return tables

@@ -69,6 +69,7 @@ def _restrict(
 
 def _needed(arrays: ShardingArrays, costs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """By group, the strategies that some best plan may need."""
+    # The core's flags are of all groups' strategies end to end.
     ends = np.cumsum([len(cost) for cost in costs])[:-1]
     return [np.flatnonzero(part) for part in np.split(needed(arrays), ends)]
 
@@ -120,7 +121,9 @@ def _groups(
     ties: dict[int, list[tuple[int, np.ndarray]]] = {}
     for k in forbidding:
         a, b = problem.edges[k]
+        # (strategies of a, strategies of b) True where both can be together.
         allowed = (problem.tables[k] < FORBIDDEN) & possible[a][:, None] & possible[b]
+        # One partner for each strategy, both ways: a choice for one op is a choice for the other.
         if (allowed.sum(1)[possible[a]] == 1).all() and (allowed.sum(0)[possible[b]] == 1).all():
             ties.setdefault(a, []).append((b, allowed.argmax(1)))
             ties.setdefault(b, []).append((a, allowed.argmax(0)))
@@ -136,6 +139,7 @@ def _groups(
             for other, partner in ties.get(op, ()):
                 if group[other] < 0:
                     group[other] = count
+                    # The other op's strategy in the order of the group's.
                     strategies[other] = partner[strategies[op]]
                     pending.append(other)
         count += 1
@@ -148,12 +152,14 @@ def _sums(
     """The costs of groups, and the tables of pairs of groups, the lower number first."""
     costs: list[np.ndarray] = []
     for cost, g, own in zip(problem.costs, group, strategies, strict=True):
+        # Groups are numbered by their first op, so an unknown one is the next.
         if g == len(costs):
             costs.append(np.zeros(len(own)))
         costs[g] += cost[own]
     tables: dict[Pair, np.ndarray] = {}
     for (a, b), table in zip(problem.edges, problem.tables, strict=True):
         if group[a] == group[b]:
+            # Inside a group both ends follow one choice, so the table is a cost of the group.
             costs[group[a]] += table[strategies[a], strategies[b]]
             continue
         if group[a] > group[b]:
@@ -166,6 +172,7 @@ def _sums(
 
 def _without_sums(table: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray | None:
     """The table, or None if it is a sum of costs of either op, which are then added to theirs."""
+    # In a sum, a row differs from the first by the same in every column.
     differences = table - table[:1]
     if not (differences == differences[:, :1]).all():
         return table
@@ -183,6 +190,7 @@ def _arrays(
 ) -> ShardingArrays:
     usages = _usages(problem, group, strategies)
     pairs = np.array([*edges], np.int64).reshape(-1, 2)
+    # A part is an interval in which a group uses memory: its begin, its end, and its usages.
     spans = np.array([span for parts in usages for span in parts], np.int64).reshape(-1, 2)
     numbers = [usage for parts in usages for usage in parts.values()]
     return ShardingArrays(
@@ -191,6 +199,7 @@ def _arrays(
         part=_starts([len(parts) for parts in usages]),
         begin=np.ascontiguousarray(spans[:, 0]),
         end=np.ascontiguousarray(spans[:, 1]),
+        # The empty array gives the type if there is no part.
         usage=np.concatenate([np.zeros(0, np.int64), *numbers]),
         source=np.ascontiguousarray(pairs[:, 0]),
         target=np.ascontiguousarray(pairs[:, 1]),

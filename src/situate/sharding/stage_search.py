@@ -189,6 +189,7 @@ def _between(floor: float, ceiling: float) -> float:
     """Halfway between the two; a bit below the ceiling, where they are close."""
     if ceiling == math.inf or ceiling - floor < CLOSE * ceiling:
         return _below(ceiling)
+    # Far apart, the geometric mean halves the number of digits between them.
     return math.sqrt(floor * ceiling) if 0 < 2 * floor < ceiling else (floor + ceiling) / 2
 
 
@@ -225,11 +226,13 @@ def _arrays(problem: StageProblem, order: list[int], downsets: Sequence[int]) ->
         sync_seconds=SYNC_FACTOR / problem.batches / problem.bandwidth,
         tensor_degrees=np.array(degrees),
         data_degrees=np.array(_data_degrees(problem)),
+        # Compressed rows, one a degree and layer, of options.
         first=_starts(rows),
         seconds=np.array([option.seconds for option in options]),
         weight=np.array([option.weight_bytes for option in options]),
         batch_bytes=np.array([option.batch_bytes for option in options]),
         fixed_bytes=np.array([option.fixed_bytes for option in options]),
+        # Compressed rows of neighbours by layer, and of their seconds by option.
         incident=_starts([ends[layer] for layer in order]),
         neighbour=np.array([place[other] for layer in order for other in ends[layer]], np.int64),
         exchange=_starts(exchange),

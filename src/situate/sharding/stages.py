@@ -126,6 +126,7 @@ class StageProblem:
         """
         self._check(stages)
         replicas = [stage.data for stage in stages]
+        # Micro-batches in flight: one for each replica of this stage and of those after it.
         followers = [sum(replicas[i:]) for i in range(len(stages))]
         before, after = neighbours(self.edges)
         return tuple(
@@ -153,8 +154,10 @@ class StageProblem:
             for end in after.get(layer, ()):
                 if end not in members:
                     exchange.append(2 * (self.edges[layer, end] + option.sync_out[end]))
+        # Weights are synchronised once a batch, and each micro-batch bears its part.
         share = SYNC_FACTOR * (stage.data - 1) / stage.data / self.batches
         size = math.fsum(exchange) / stage.data + share * math.fsum(sync)
+        # The replicas work at once on different micro-batches.
         seconds = math.fsum(compute) / stage.data + size / self.bandwidth
         return StageFigures(seconds, math.fsum(memory), batches)
 

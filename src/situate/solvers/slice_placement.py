@@ -233,6 +233,7 @@ def side_by_side(problem: Problem) -> Order:
     place = _places_in_slices(slices, order)
     inputs, _ = _neighbours(problem, slices < 0)
     for op in order[slices[order] < 0].tolist():
+        # Behind its last input, since a stable sort keeps program order among equals.
         place[op] = max((place[other] for _, other in inputs[op]), default=-1)
     return order[np.argsort(place[order], kind="stable")]
 

@@ -240,6 +240,7 @@ def _with_contents(key: Key, sources: Sequence[Source]) -> Key:
 
 def _sources(module: ModuleType) -> list[Source]:
     """The module and every loaded module of the current directory."""
+    # A copy of the table, which another thread may change by an import.
     loaded = ((name, getattr(m, "__file__", None)) for name, m in [*sys.modules.items()])
     files = {name: file for name, file in loaded if file and _is_local(Path(file))}
     if module.__file__:

@@ -90,6 +90,7 @@ def to_cpu(model: torch.nn.Module, mode: FakeTensorMode) -> Replace:
     replace = _replacement(mode)
     for module in model.modules():
         for store in (module._parameters, module._buffers, vars(module)):
+            # Past `setattr`, which refuses a plain tensor in place of a parameter.
             store.update({name: replace(value) for name, value in store.items()})
     return replace
 

@@ -180,6 +180,7 @@ def _outputs(
     gradients: dict[str, list[Storage]] = {}
     mutations: dict[str, Storage] = {}
     for node, descriptor in described_outputs(trace.graph):
+        # By name, because the module of AOTAutograd's descriptors is private to PyTorch.
         match type(descriptor).__name__:
             case "PlainAOTOutput":
                 results.append(storage[node])

@@ -119,6 +119,7 @@ def _layer_specs(graph: Graph) -> list[dict[str, Any]]:
             parts = parameter.name.split(".")
             digits = (r"\d+" if part.isdecimal() else re.escape(part) for part in parts)
             pattern = r"\.".join(digits)
+            # A fused matrix is cut range by range.
             shape = {"shape": [parameter.ranges, -1], "partition_dim": 0}
             specs[pattern] = {
                 "patterns": [rf"(.*\.)?{pattern}$"],

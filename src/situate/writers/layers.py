@@ -209,6 +209,7 @@ def _sides(
     may run at any time and do not count."""
     running = [runs_forward(op) for op in graph.ops]
     layer = [match is not None and runs for match, runs in zip(matches, running, strict=True)]
+    # (n,) each: ops that depend on a layer, and ops that a layer depends on.
     behind, ahead = dependence(graph, layer)
     ops = [j for j in graph.order if running[j] and not layer[j] and outer[j]]
     first = {outer[j] for j in ops if ahead[j] and not behind[j]}

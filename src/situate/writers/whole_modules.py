@@ -182,6 +182,7 @@ class Groups:
         among = paths if here is None else [here, *paths]
         strays = strays and here is None and any(path != INPUTS for path in paths)
         apart = len({self.first(path) for path in among}) > 1
+        # True if the module receives tensors that no module within it produced.
         handed = strays or not all(below(path, module) for path in among)
         whole = here is None and handed and self._may_go_whole(module)
         self.loose |= strays and not whole

@@ -93,7 +93,7 @@ def _spread(graph: Graph, stages: Sequence[Stage]) -> list[int]:
         sources = [p for p in producers[op] if result[p] is not None]
         if sources:
             result[op] = result[max(sources, key=rank.__getitem__)]
-    # Backward: what no layer feeds, such as an input, goes to its first reader.
+    # Backward: an op that no layer feeds, such as an input, goes to its first reader.
     for op in filter(consumers.__contains__, reversed(graph.order)):
         if result[op] is None:
             readers = sorted(consumers[op], key=rank.__getitem__)

@@ -64,7 +64,7 @@ def test_an_update_equals_pytorchs(make: Any, options: dict[str, Any], shape: An
         if step == 3:
             group = optimizer.param_groups[0]
             group["lr"] = group["lr"] * 3
-            update.tell(hyperparameters(optimizer)[0])
+            update.set_hyperparameters(hyperparameters(optimizer)[0])
         parameter.grad = torch.randn(shape)
         update(parameter.grad, step)
         optimizer.step()

@@ -48,6 +48,7 @@ def _instance(split: bool, stages: int, multiple: int, memory: int) -> Instance:
 def zero_bubble(stages: int, batches: int) -> ReferenceValue:
     """The last stage begins when a micro-batch has passed the others, and then never waits, with as
     many micro-batches as stages or more."""
+    # A micro-batch has three passes of one unit in a stage: F, B and W.
     best = 3.0 * batches + stages - 1
     return ReferenceValue(
         best, "ZB-H1 of Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024", best
@@ -82,7 +83,7 @@ def pipeline(
 
 
 def _graph(stages: int, batches: int, seconds: Callable[[str, int], float], split: bool) -> Graph:
-    def took(kind: str, stage: int) -> float:
+    def duration(kind: str, stage: int) -> float:
         whole = kind == "B" and not split
         return seconds(kind, stage) + (seconds("W", stage) if whole else 0.0)
 
@@ -90,7 +91,7 @@ def _graph(stages: int, batches: int, seconds: Callable[[str, int], float], spli
     ops = tuple(
         Op(
             f"{kind}{stage}.{batch}",
-            seconds={"*": took(kind, stage)},
+            seconds={"*": duration(kind, stage)},
             device=f"d{stage}",
             phase="forward" if kind == "F" else "backward",
             slice=batch if slices else None,

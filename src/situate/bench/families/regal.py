@@ -62,6 +62,7 @@ def _stochastic_block(nodes: int, draw: random.Random) -> Edges:
         (u, v)
         for v in range(nodes)
         for u in range(v)
+        # Node u is in block 4 u // nodes.
         if draw.random() < chance[4 * u // nodes == 4 * v // nodes]
     }
 
@@ -136,10 +137,12 @@ def synthetic(
     readers = [[set[int]() for _ in outputs] for outputs in sizes]
     control = set[tuple[int, int]]()
     for producer, consumer in edges:
+        # One edge in five is a control edge.
         if not sizes[producer] or draw.random() < 0.2:
             control.add((producer, consumer))
         else:
             draw.choice(readers[producer]).add(consumer)
+    # Ops without inputs follow the source, and the sink follows ops without readers.
     begin, end = {u for u, _ in edges}, {v for _, v in edges}
     control |= {(0, op) for op in place if op not in end}
     control |= {(op, nodes + 1) for op in place if op not in begin}

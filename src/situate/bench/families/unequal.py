@@ -46,6 +46,7 @@ def _instance(seed: int, ops: int, devices: int, tight: bool, shared: bool) -> I
 
 def _cluster(devices: int, seed: int, shared: bool) -> Cluster:
     draw = random.Random(f"devices {seed}")
+    # At most a factor of four apart, evenly on a logarithmic scale.
     speeds = [4 ** draw.random() for _ in range(devices)]
     device_list = tuple(
         Device(f"d{i}", flops={"float32": 5e12 * s}, bandwidth=400e9 * s, launch=5e-6)
@@ -98,6 +99,7 @@ def _is_parameter(op: int) -> bool:
 def _op(op: int, draw: random.Random) -> Op:
     name = f"block{op // 64}/layer{op // 8 % 8}/op{op}"
     module = f"block{op // 64}.layer{op // 8 % 8}"
+    # The fourth of eight ops is a parameter, and the fifth reads it.
     group = f"parameter{op // 8}" if op % 8 in (3, 4) else None
     if _is_parameter(op):
         persistent = draw.randrange(2**18, 2**22)

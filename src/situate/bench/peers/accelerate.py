@@ -60,6 +60,7 @@ def placement(problem: Problem, devices: DeviceMap) -> NDArray[np.int32]:
         place = _place(graph.ops[op].module, devices)
         device_of[op] = names[place] if place in names else device_of.get(source.get(op, -1), 0)
     of_unit = problem.allowed.argmax(axis=1)
+    # Backwards, so that the first op of a unit that may run there decides.
     for op in reversed(graph.order):
         if problem.allowed[problem.unit[op], device_of[op]]:
             of_unit[problem.unit[op]] = device_of[op]

@@ -41,6 +41,7 @@ class RandomKeys:
             raise SituateError("random keys are evaluated for time and memory of a step alone")
         self._search, self._best = search, np.inf
         self.count = problem.units * problem.d + problem.n
+        # Above the value of every feasible plan.
         self._unfit = problem.serial_seconds + 1.0 if problem.objective == "time" else 2.0**62
 
     def values(self, keys: Keys) -> Keys:

@@ -1,4 +1,4 @@
-"""Clusters by what users type: presets, files, equal devices, and GPUs such as `2x8xH100`."""
+"""Clusters from a user's text: presets, files, equal devices, and GPUs such as `2x8xH100`."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def check_options(context: typer.Context, command: str) -> None:
 
 @dataclass(frozen=True)
 class Request:
-    """A planner for what was typed.
+    """A planner for the options of a command.
 
     Attributes:
         planner: with the model, the home and the work.

@@ -207,6 +207,7 @@ def _task_from_bytes(
 
 
 def _answer_from_bytes(seconds: bytes, outcome: bytes) -> Answer:
+    # Arrays over the message's bytes would be read-only.
     measurements = Measurements(
         np.frombuffer(seconds, np.float64).copy(), np.frombuffer(outcome, np.uint8).copy()
     )

@@ -26,6 +26,7 @@ class Buffer:
     def __init__(self) -> None:
         self.peak = 0
         self._offsets = [0]
+        # The last hole has no end: the buffer grows into it.
         self._sizes = [2**62]
 
     def take(self, size: int) -> int:

@@ -25,6 +25,7 @@ def attention(scope: Scope, x: Tensor) -> Tensor:
     queries = _rotated(scope, queries, "k", window)
     keys = _rotated(scope, keys, "k", window)
     values = _rotated(scope, values, "v", window)
+    # The order in which ops enter the graph is that of their allocation.
     for tensor in (queries, keys, values) if _keys_first(scope) else (queries, values, keys):
         scope.graph.expand(tensor)
     key_cache = _store(scope, keys, scope.options.cache.key_type, scope.key_rows[window], window)
@@ -88,12 +89,14 @@ def _rotated(scope: Scope, x: Tensor, kind: str, window: bool) -> Tensor:
     if scope.options.early or not cache_type(name).quantized or size % ROTATION:
         return x
     side = ROTATION
+    # Keys have the largest power of two that divides a head, values the smallest rotation.
     while kind == "k" and size % (2 * side) == 0:
         side *= 2
     key = kind, window
     if key not in scope.rotations:
         scope.rotations[key] = entry((side, side))
     flat = (side, prod(x.shape) // side)
+    # Memory of a strided view is copied before it is seen as rows of the rotation.
     rows = scope.op(flat, x) if x.strided else view(x, flat)
     product = scope.op(flat, scope.rotations[key], rows)
     return view(product, x.shape)
@@ -109,6 +112,7 @@ def _store(scope: Scope, x: Tensor, kind: str, rows: Tensor, window: bool) -> Te
     flat = view(x, (width, scope.tokens))
     sources = (flat, cache) if scope.options.early else (flat, rows, cache)
     update = Tensor(cache.shape, sources, size=size)
+    # The op writes rows of the cache, and has no memory of its own.
     update.root = cache
     scope.graph.expand(update)
     return view(cache, (x.shape[0], x.shape[1], cells, scope.streams), contiguous=False)
@@ -125,6 +129,7 @@ def _mixed(
     """The values of the context, mixed for every head and token."""
     heads, tokens, streams = queries.shape[1], scope.tokens, scope.streams
     per = tokens // streams
+    # As ggml permutes them: tokens before heads, for each stream.
     q = view(
         view(queries, (queries.shape[0], heads, per, streams), False),
         (queries.shape[0], per, heads, streams),
@@ -163,6 +168,7 @@ def _flash(scope: Scope, q: Tensor, k: Tensor, v: Tensor, window: bool) -> Tenso
         kinds = ((k, c.key_type),) if scope.sizes.latent else ((k, c.key_type), (v, c.value_type))
         for tensor, name in kinds:
             if cache_type(name).quantized:
+                # The copies in 16 bits lie behind the result.
                 result.size += F16 * prod(tensor.shape)
     return result
 
@@ -172,6 +178,7 @@ def _scores(
 ) -> Tensor:
     """Attention with the scores of all heads in memory."""
     cells, width = k.shape[1], v.shape[0]
+    # The softmax writes over the scores.
     scores = scope.in_place(scope.op((cells, *q.shape[1:]), k, q), scope.masks[window])
     if decompression:
         turned = view(v, v.shape, contiguous=False)
@@ -206,6 +213,7 @@ def _latent_attention(scope: Scope, x: Tensor) -> Tensor:
     rotary = _rope(scope, part(q, (mla.rope, heads, tokens)))
     plain = view(plain, (mla.key - mla.rope, tokens, heads), contiguous=False)
     weight = scope.weight("attn_k_b.weight")
+    # Queries take the decompression of keys along, so that keys stay compressed.
     absorbed = scope.op((mla.cache_rank, tokens, heads), weight, plain, batch=tokens)
     absorbed = view(absorbed, (mla.cache_rank, heads, tokens), contiguous=False)
     width = mla.cache_rank + mla.rope
@@ -232,6 +240,7 @@ def _decompressed_attention(scope: Scope, q: Tensor, compressed: Tensor, turned:
         queries = scope.op(q.shape, part(q, (plain, heads, tokens)), rotary)
     else:
         queries = _rope(scope, q)
+    # The rotary part of a key is the same for all heads.
     repeated = scope.op((mla.rope, heads, tokens), turned)
     keys = scope.op((mla.key, heads, tokens), part(joint, (plain, heads, tokens)), repeated)
     for tensor in (queries, values, keys):

@@ -113,6 +113,7 @@ def _blocks(model: LanguageModel, layout: Layout) -> list[Block]:
             for name, matrix in block.weights
         )
         blocks[key] = block._replace(weights=weights)
+    # Equal blocks become one object: `_shortened` compares identities.
     distinct = {block: block for block in blocks.values()}
     return [distinct[blocks[key]] for key in keys]
 
@@ -148,6 +149,7 @@ def _pattern(keys: Sequence[int], start: int) -> tuple[int, int]:
         while end < len(keys) and keys[end] == keys[end - period]:
             end += 1
         repeats = (end - start) // period
+        # Layers that a period saves are those of its repetitions beyond the first `REPEATS`.
         if period * (repeats - REPEATS) > best[0] * (best[1] - REPEATS) and repeats > REPEATS:
             best = period, repeats
     return best

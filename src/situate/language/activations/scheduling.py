@@ -45,6 +45,7 @@ class Scheduler:
             if node.device < 0:
                 node.device = self._own_device(node)
         ops = [node for node in graph.nodes if not node.view]
+        # As ggml does: GPUs spread to their neighbours in both directions, and only then the host.
         for backwards in (False, True):
             self._spread(reversed(ops) if backwards else ops, accelerators=True)
         for backwards in (False, True):
@@ -69,6 +70,7 @@ class Scheduler:
                     and source.device == self.host
                     and node.offload_batch() >= OFFLOAD_BATCH
                 ):
+                    # The first GPU computes with the host's weights.
                     return 0
                 return source.device
         return -1
@@ -90,6 +92,7 @@ class Scheduler:
         device = -1
         for node in graph.nodes:
             if not node.view:
+                # A new split can use the memory of weights again that an earlier one copied.
                 crossing = any(s.weight and s.device != node.device for s in node.sources)
                 if node.device != device or (crossing and inputs):
                     nodes += self._opened(inputs, copies, device, members, leaves)

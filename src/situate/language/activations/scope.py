@@ -36,6 +36,7 @@ class Scope:
         self.traits = PASS[sizes.architecture]
         self.graph = Graph()
         slots = options.cache.slots
+        # Rounded up to equally many tokens of each slot, as `graph_reserve` does.
         self.tokens = -(-options.cache.ubatch // slots) * slots
         self.streams = options.cache.streams
         self.positions = entry((self.tokens,), I32)

@@ -119,6 +119,7 @@ def part(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     result = view(tensor, shape, contiguous=False)
     rows = shape[-1] if len(shape) < 4 else shape[-1] * shape[-2]
     row = prod(shape) // rows * F32
+    # As ggml counts a view: the stride of all rows but the last, and the last row alone.
     result.size = min(tensor.size // rows * (rows - 1) + row, tensor.size)
     return result
 

@@ -142,6 +142,7 @@ class Capacity:
         """True if the layers of a layout fit beside so many bytes on each device."""
         layers = self.layer_bytes(layout)
         free = self.memory - beside - layers
+        # A device without memory fits if nothing is on it.
         return bool(((free >= 0) | (beside + layers == 0)).all())
 
     def _condensed(self, layout: Layout) -> tuple[LanguageModel, Layout]:
@@ -149,6 +150,7 @@ class Capacity:
         divided."""
         ends: dict[tuple[int, int, int], list[int]] = {}
         for i, key in enumerate(zip(self._kinds, layout.layers, layout.experts, strict=True)):
+            # The first entry stays, the second follows the last layer of the kind.
             ends.setdefault(key, [i, i])[1] = i
         divided = divided_layers(layout) if layout.moved else []
         members = sorted({i for pair in ends.values() for i in pair}.union(divided))
@@ -169,12 +171,14 @@ class Capacity:
             several: layers are on more than one GPU.
         """
         whole = np.array([gpu.memory - gpu.context for gpu in self.home.accelerators], float)
+        # One GPU with the output, and one whose output is on the host.
         single = self._least(probe, host_parts, 1)
         alone = self._least(probe, host_parts, 1, HOST)
         leading_last, leading, inner, final = single[0], alone[0], alone[0], single[0]
         if several:
             first_of_three, inner, final = self._least(probe, host_parts, 3)
             leading = min(leading, first_of_three)
+            # Any GPU may lead, so each has the least of both roles.
             if first is None:
                 leading = inner = min(leading, inner)
                 leading_last = final = min(leading_last, final)
@@ -247,6 +251,7 @@ def _sums(layout: Layout, loads: Loads, whole: Loads, devices: int) -> Floats:
     totals = np.zeros(devices)
     np.add.at(totals, np.array(layout.layers), loads.trunk)
     np.add.at(totals, np.array(layout.experts), loads.experts)
+    # Caches that are not with their layers are in host memory.
     totals[HOST] += (whole.trunk - loads.trunk).sum()
     return totals
 
@@ -259,6 +264,7 @@ def _probes(
     even = [min(i * gpus // count, gpus - 1) for i in range(count)]
     mixed = host_parts and any(layer.experts for layer in model.layers)
     pairs: list[tuple[Sequence[int], Sequence[int]]] = []
+    # Unequal layers may be at either end of the order, so cuts run both ways.
     for layers in [[HOST] * count] if empty else [even, even[::-1]]:
         layers = [HOST, *layers[1:]] if host_parts and count > 1 else layers
         pairs.append((layers, layers))

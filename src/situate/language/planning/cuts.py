@@ -146,6 +146,7 @@ class Cutter:
                 if shortest[used, last] >= least:
                     continue
                 for seconds, output in self._endings(tables, used, last):
+                    # No required GPU is without a layer or the output.
                     if seconds < least and not self.required & ~_bits(used, output):
                         least, choice = seconds, (used, last, output)
         return None if choice is None else self._traced(tables, least, *choice)
@@ -217,6 +218,7 @@ class Cutter:
         """The seconds of sets that a GPU follows, from those before it: (sets, layers + 1), and
         (sets,) with the output."""
         segments, lasting = self._segments(gpu), self._segments_with_output(gpu)
+        # (sets, begin, end) -> (sets, end): the GPU has the layers from begin to end.
         least = (before[:, :, None] + segments).min(axis=1)
         return least, (before[:, :-1] + lasting).min(axis=1)
 
@@ -241,6 +243,7 @@ class Cutter:
         mixed = self.loads.experts > 0
         trunk = self.loads.trunk.astype(float)
         if self.host_parts:
+            # All experts are on the host at first; those that fit save their difference.
             free = room - spans(trunk, ends)
             savings = np.where(mixed, away - home, 0.0)
             saved, proves = savings_of_spans(self.loads.experts, savings, free, ends, self.exact)
@@ -250,6 +253,7 @@ class Cutter:
             free = room - spans(trunk + self.loads.experts, ends)
             seconds = spans(home, ends)
         seconds[free < 0] = np.inf
+        # A segment has at least one layer.
         begins, numbers = np.arange(self.count + 1)[:, None], np.arange(self.count + 1)[ends]
         seconds[begins >= numbers] = np.inf
         return seconds
@@ -260,6 +264,7 @@ class Cutter:
         away: set[int] = set()
         end, final = self.count, output == last != HOST
         while last != HOST:
+            # The tables hold seconds alone: the step that led to them is searched again.
             used ^= 1 << last
             before = self._before(tables, [used], last)[0]
             lasting = self._segments_with_output(last) if final else self._segments(last)[:end, end]

@@ -110,6 +110,7 @@ def places(planner: Planner, draft: Draft) -> Iterator[Drafting]:
             draft.path,
             draft.model.name,
             home.processors[device].name,
+            # The GPU's context is there already.
             here.total - here.context + here.margin,
             0 if device == HOST else host.total + host.margin,
             draft.tokens,

@@ -66,12 +66,14 @@ class Export:
             return []
         place = ["-ngld", "0"]
         if drafting.device in self.names:
+            # 99 layers are all of any draft.
             place = ["-devd", self.devices[list(self.names).index(drafting.device)], "-ngld", "99"]
         return ["-md", drafting.model, *place, *words, str(drafting.tokens)]
 
     @property
     def visible(self) -> str:
         """The variable that shows an engine the GPUs in use, such as `CUDA_VISIBLE_DEVICES=0,1`."""
+        # A name such as CUDA0 is a backend with a number.
         pairs = [re.fullmatch(r"(.*?)(\d*)", self.devices[gpu]) for gpu in self.layout.order]
         backends = {pair[1]: VISIBLE.get(pair[1], VISIBLE["CUDA"]) for pair in pairs if pair}
         variable = next(iter(backends.values()), VISIBLE["CUDA"])

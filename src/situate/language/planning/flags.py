@@ -163,6 +163,7 @@ def _layers(
     active = min(offloaded, count + 1)
     shares = _shares(words, gpus, memory)
     ends = [end / sum(shares) for end in accumulate(shares)]
+    # Rounding must not end the last GPU before the last layer.
     ends[-1:] = [1.0] if ends else []
     devices = [HOST] * (count + 1 - active)
     devices += [gpus[bisect_right(ends, i / active)] for i in range(active)]

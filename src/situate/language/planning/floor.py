@@ -50,7 +50,9 @@ def _floor(planner: Planner, price_list: PriceList, ubatch: int) -> float:
         )
     )
     seconds = np.vstack([trunk, experts, output])
+    # The output without its bytes keeps the bound valid.
     sizes = np.concatenate([loads.trunk, loads.experts, [0]]).astype(float)
+    # Unlimited memory is as good as several times all bytes, and finite.
     memory = np.array([device.memory for device in planner.home.processors], float)
     return dual_bound(seconds, sizes, np.minimum(memory, 4 * sizes.sum() + 1))
 
@@ -60,6 +62,7 @@ def _anywhere(seconds: Floats, uploads: Floats, offloads: bool) -> Floats:
     if not offloads:
         return seconds
     with np.errstate(divide="ignore"):
+        # Parts of the weights are read at once, so that rates add up.
         rates = 1 / seconds[:, HOST] + (1 / uploads[:, :HOST]).sum(axis=1)
     result = seconds.copy()
     result[:, HOST] = 1 / rates
@@ -89,9 +92,11 @@ def _ascent(costs: Floats, units: Floats, room: Floats, weights: Floats) -> floa
     prices = np.zeros(len(room))
     best, rows = 0.0, np.arange(len(units))
     for step in range(STEPS):
+        # Lagrangian: weights join the devices' times, prices charge bytes beyond their room.
         reduced = weights * costs + prices * units[:, None]
         choice = reduced.argmin(axis=1)
         best = max(best, float(reduced[rows, choice].sum() - prices @ room))
+        # (devices,) the subgradient: seconds and bytes of the parts on each device.
         busy = np.bincount(choice, costs[rows, choice], len(room))
         filled = np.bincount(choice, units, len(room))
         rate = 1.0 / (4 + step)

@@ -28,6 +28,7 @@ def longest_context(planner: Planner) -> Planner:
         )
     if _with(planner, min(most, MAX_CONTEXT)).fits():
         return _with(planner, min(most, MAX_CONTEXT))
+    # Bisection by units of `PAD`: `low` fits, `high` does not.
     low, high = least // PAD, most // PAD
     while high - low > 1:
         middle = (low + high) // 2

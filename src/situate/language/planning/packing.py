@@ -14,6 +14,7 @@ Ints = NDArray[np.int64]
 
 def spans(values: Floats, ends: slice = slice(None)) -> Floats:
     """(n + 1, ends) sums of values from the first index up to the second."""
+    # sums[j] - sums[i] is the sum of values i to j - 1.
     sums = np.concatenate([[0.0], np.cumsum(values)])
     differences: Floats = sums[None, ends] - sums[:, None]
     return differences
@@ -56,6 +57,7 @@ def savings_of_spans(
         rest = free - count * rare.size
         total = count * rare.saving + _filled([frequent], rest, True)
         valid = (rest >= 0) & (count <= rare.members)
+        # `where` leaves spans out that have no room or too few of the rarer kind.
         np.maximum(best, total, out=best, where=valid)
     return best, True
 

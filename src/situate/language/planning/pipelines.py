@@ -66,6 +66,7 @@ def _balanced(
         probe = Layout((0,), (0,) * count, (0,) * count, 0, ubatch=ubatch)
         room = capacity.first_room(probe, False, None, True)
         most = np.floor(np.maximum(room.inner, 0.0) / mean)
+        # Attention is linear in depth, so a prompt's ubatches count at its middle.
         speeds = 1 / times.seconds(ubatch, work.prompt // 2).whole.sum(axis=0)
         for group in groups(kinds):
             members = list(group)

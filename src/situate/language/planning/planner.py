@@ -106,6 +106,7 @@ class Planner:
         self.check()
         search = self._layouts_in_turn()
         plan, bound = self._searched(search)
+        # Buffers by rules are the easier test: search again with exact ones.
         if plan is not None and not plan.feasible:
             exact, bound = self._searched(search.exactly())
             plan = exact or fitting_neighbour(plan, True, self.priced)

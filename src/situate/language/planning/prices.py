@@ -59,6 +59,7 @@ class PriceList:
             first: the GPU that computes with the host's weights in long batches; None without.
             stages: GPUs that work on ubatches one behind another.
         """
+        # Scalars take the shape of the first table that is added.
         home, away, crossing, output = (np.zeros(()) for _ in range(4))
         for count, t, offloads in self.tables(ubatch):
             overlapping = stages > 1 and offloads and count > 1
@@ -96,6 +97,7 @@ def _trunk(t: LayerSeconds, host_cache: bool, first: int | None) -> Floats:
     """(layers, devices) dense weights and attention."""
     dense = t.dense.copy()
     if first is not None:
+        # The stream goes to the GPU that computes with the host's weights, and back.
         visit = t.crossing[HOST, first] + t.crossing[first, HOST]
         dense[:, HOST] = t.dense_upload[:, first] + visit
     return dense + (t.attention[:, [HOST]] if host_cache else t.attention)
@@ -115,6 +117,7 @@ def _host_experts(t: LayerSeconds, first: int | None) -> Floats:
     """(layers, devices) experts in host memory, whose layer is on the device."""
     runner = HOST if first is None else first
     source = t.experts[:, [HOST]] if first is None else t.expert_upload[:, [first]]
+    # To the expert's device and back, in layers that have experts.
     visits = t.crossing[:, runner] + t.crossing[runner]
     result: Floats = source + visits * (t.experts[:, [HOST]] > 0)
     return result

@@ -107,6 +107,7 @@ def _loads(layout: Layout, model: LanguageModel) -> Iterator[Layout]:
     for i in range(count - 1):
         a, b = layout.layers[i], layout.layers[i + 1]
         if a != b:
+            # Either layer at the border goes over it.
             for layer, place in ((i, b), (i + 1, a)):
                 for expert in {place, HOST} if mixtures[layer] else {place}:
                     yield _moved(layout, layer, place, expert)

@@ -65,6 +65,7 @@ def _lighter(layout: Layout, full: Sequence[int], host_parts: bool) -> Iterator[
     for gpu in full:
         own = [i for i, place in enumerate(layout.layers) if place == gpu]
         if own:
+            # A run's first layer may go to the device before it, its last layer to the one after.
             before = layout.layers[own[0] - 1] if own[0] else HOST
             if before != HOST or host_parts:
                 yield _moved(layout, own[0], before)

@@ -108,6 +108,7 @@ def _proportional(planner: Planner, offloaded: int) -> Layout:
     for size in memory:
         ends.append((ends[-1] if ends else 0.0) + size / total)
     places = [HOST] * (count + 1 - offloaded)
+    # Layer i is on the first GPU whose end, as a share of all, is above i / offloaded.
     for i in range(offloaded):
         places.append(next((g for g, end in enumerate(ends) if end > i / offloaded), len(ends) - 1))
     return replace(_layout(planner, places[:-1], False), output=places[-1])

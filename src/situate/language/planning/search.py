@@ -84,6 +84,7 @@ class Search:
             limit: only layouts with fewer seconds count.
         """
         settings = list(self.settings())
+        # Best first by a cheap bound, then by a tighter one; the flag says which it is.
         queue = [(self._without_limits(setting), i, False) for i, setting in enumerate(settings)]
         heapify(queue)
         best, bounds = None, []
@@ -117,6 +118,7 @@ class Search:
     def _without_limits(self, setting: Setting) -> float:
         """Seconds of a setting with every layer on its fastest device, whatever fits there."""
         prices = self._priced(setting)
+        # The host is last: without its parts all devices but that.
         devices = slice(None) if setting.host_parts else slice(HOST)
         layers = prices.home[:, devices]
         if setting.host_parts:
@@ -164,6 +166,7 @@ class Search:
             following = self.capacity.measured_room(layout, beside, room)
             if not fits:
                 following = following.least(room)
+            # After a layout that fits only more room can help, after another one any change of it.
             if following.within(room) if fits else following.same(room):
                 break
             room = following
@@ -176,6 +179,7 @@ class Search:
     def _overfull(self, setting: Setting, room: Room) -> bool:
         """True if the layers are more than the devices hold."""
         loads = self.capacity.loads(setting.ubatch, setting.host_cache)
+        # Room of the largest `most` GPUs.
         most = np.sort(np.maximum(room.inner, room.last).clip(min=0))[-setting.most :]
         space = most.sum() if setting.most else 0.0
         if setting.host_parts:
@@ -233,6 +237,7 @@ class Search:
         A rising price of the host's bytes leads to it; None if it does not.
         """
         beside = self.capacity.beside(layout)
+        # At first all bytes of the model in host memory cost a quarter of the layout's seconds.
         price = self.seconds(layout) / max(self.capacity.model.size, 1) / 4
         for _ in range(PENALTY_STEPS):
             host_bytes = beside[HOST] + self.capacity.layer_bytes(layout)[HOST]
@@ -250,6 +255,7 @@ class Search:
         for device, end in cut.route:
             layers += [device] * (end - len(layers))
         helping = cut.away or HOST in layers
+        # The order's first GPU computes with the host's weights.
         used = [cut.lead if helping else HOST, *(device for device, _ in cut.route), cut.output]
         order = tuple(dict.fromkeys(device for device in used if device != HOST))
         experts = [HOST if i in cut.away else device for i, device in enumerate(layers)]

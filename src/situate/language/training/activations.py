@@ -65,6 +65,7 @@ def layer_memory(model: Transformer, run: Run, table: LayoutTable) -> tuple[Floa
     selective = resident - _sum(parts, repeated)
     if software.selective:
         selective = start + software.selective * (whole - _sum(parts, ("scores",)) - start)
+    # In the order of `RECOMPUTE`: none, selective, full.
     layer = np.choose(table.recompute, [resident, selective, np.broadcast_to(start, len(table))])
     # The layer whose backward pass runs has its activations whole, and gradients of its scores.
     # Meanwhile what the next layer has in host memory arrives.
@@ -106,6 +107,7 @@ def layer_bytes(model: Transformer, run: Run, table: LayoutTable) -> Floats:
 def layer_parts(model: Transformer, run: Run, table: LayoutTable) -> dict[str, Floats]:
     """(layouts,) bytes of a token that a layer stores, by part of `PARTS`."""
     software, tp, split = run.recipe.software, table.tp, table.sequence_split
+    # A byte an element for each of two dropouts.
     masks = 2 * model.hidden if software.dropout else 0
     joint = model.heads * model.head + model.kv_heads * (model.head + model.value_head)
     values = model.heads * model.value_head

@@ -68,6 +68,7 @@ def reduce_seconds(machine: Machine, size: Floats, stride: Floats, amount: Sizes
     """
     ring = 2 * _ring_seconds(machine, size, stride, amount)
     inside, nodes = _group_shape(machine, size, stride)
+    # All GPUs of a node share its network; the group has the part of its own.
     slowest = np.where(nodes > 1, machine.network * inside / machine.node, machine.link)
     steps = 2 * np.log2(np.maximum(size, 1))
     latency = np.where(nodes > 1, machine.network_latency, machine.latency)
@@ -86,6 +87,7 @@ def exchange_seconds(machine: Machine, size: Floats, amount: Sizes, copies: int)
         copies: experts of a token.
     """
     inside, nodes = _group_shape(machine, size, np.ones_like(size))
+    # n (1 - (1 - 1/n)^k): expected number of different targets of k uniform draws from n.
     reached = nodes * (1 - (1 - 1 / np.maximum(nodes, 1)) ** copies)
     gpus = size * (1 - (1 - 1 / np.maximum(size, 1)) ** copies)
     away = amount * reached * (1 - 1 / nodes)
@@ -100,6 +102,7 @@ def exchange_seconds(machine: Machine, size: Floats, amount: Sizes, copies: int)
 def send_seconds(machine: Machine, stride: Floats, amount: Sizes) -> Floats:
     """(layouts,) seconds of a message to the GPU that is so many ranks away."""
     far = stride >= machine.node
+    # All GPUs of a node send at once through its network.
     speed = np.where(far, machine.network / machine.node, machine.link)
     seconds: Floats = amount / speed + np.where(far, machine.network_latency, machine.latency)
     return seconds

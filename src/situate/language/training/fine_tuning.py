@@ -131,6 +131,7 @@ def _recipe(run: TuningRun) -> Recipe:
 
 def adapter_weights(model: Transformer, rank: int) -> int:
     """Elements of adapters at all matrices of attention and of feed-forward networks."""
+    # Beside an (a, b) matrix, an adapter of rank r has r (a + b) elements.
     joint = (model.heads + 2 * model.kv_heads) * model.head
     attention = 4 * model.hidden + joint + model.heads * model.value_head
     network = model.matrices * (model.hidden + model.ffn)

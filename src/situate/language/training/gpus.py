@@ -150,6 +150,7 @@ def find_gpu(model: str, whole: bool = False) -> Gpu | None:
         return None
     rate = CARD_SHARE * card.products
     rates = {"float16": rate, "bfloat16": rate, "tfloat32": rate / 2, "float32": rate / 2}
+    # About 1.2 TFLOP/s a multiprocessor.
     units = max(round(rate / 1.2e12), 8)
     return Gpu(card.name, card.memory * GIB, card.bandwidth, rates, units, 10e9, 1.2e9, 12e9)
 

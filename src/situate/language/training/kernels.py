@@ -54,9 +54,11 @@ def product_seconds(
     """(layouts,) seconds of a product of (rows, depth) by (depth, columns)."""
     rate = product_rate(gpu, kind)
     tiles = np.ceil(rows / TILE) * np.ceil(np.asarray(columns) / TILE)
+    # A wave takes as long with idle multiprocessors.
     waves = np.maximum(tiles, gpu.units) * TILE * TILE
     operations = 2.0 * np.maximum(waves, rows * columns) * depth
     width = 1 if kind.startswith("float8") else 2
+    # Both factors are read, and the result is written in 16 bits.
     moved = width * (rows * depth + depth * columns) + 2 * rows * columns
     if kind.startswith(("float8", "float4")):
         times = 2 if kind == ROWWISE else 1

@@ -138,6 +138,7 @@ def _parsed(text: str) -> tuple[int, int, Gpu] | None:
         raise ClusterError(f"{text[:40]}: must be 1 to {MAX_GPUS} GPUs")
     if match[2]:
         return first, second, model
+    # One number counts GPUs, in nodes of the usual size where it divides them.
     count = first
     if count > NODE_GPUS and count % NODE_GPUS == 0:
         return count // NODE_GPUS, NODE_GPUS, model
@@ -211,6 +212,7 @@ def _gpu_nodes(cluster: Cluster) -> tuple[list[int], list[int]]:
         raise ClusterError(f"cluster {cluster.name!r}: has no GPU to train on")
     links = cluster.bandwidth[np.ix_(index, index)]
     fastest = links[np.isfinite(links)].max(initial=0.0)
+    # GPUs whose link is about as fast as the fastest are in one node.
     nodes = _nodes(links >= SAME_NODE * fastest)
     order = np.argsort(nodes, kind="stable")
     return [index[i] for i in order], [nodes[i] for i in order]
@@ -256,6 +258,7 @@ def _network(cluster: Cluster, index: Sequence[int], node: int) -> float:
     inside, outside = index[:node], index[node:]
     if not outside:
         return float("inf")
+    # A channel counts once, however many pairs share it.
     channels = {
         int(cluster.channel[i, j]): float(cluster.bandwidth[i, j]) for i in inside for j in outside
     }

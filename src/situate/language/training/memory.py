@@ -117,6 +117,7 @@ def stage_weights(model: Transformer, table: LayoutTable, rank: Integers) -> tup
     latent = model.latent * model.hidden
     attention = (sparse + dense) * (model.attention_weights - latent)
     ends = model.embedding_weights * _embeddings(model, table, rank)
+    # Tensor parallelism divides matrices; each device of a group has the rest whole.
     divided = attention + dense * model.network_weights + sparse * model.shared_weights + ends
     whole = (sparse + dense) * (model.norm_weights + latent) + sparse * model.router_weights
     whole = whole + first * model.positions * model.hidden + last * model.hidden
@@ -248,7 +249,7 @@ def logit_bytes(
     logits: Floats = tokens * (width * columns + streams)
     if software.keeps_outputs:
         outputs = HALF * columns * tokens * table.count * (table.pp > 1)
-        # In the end they are all there twice.
+        # At the end of the step, all outputs exist twice.
         logits = np.maximum(logits + outputs, 2 * outputs)
     return logits
 

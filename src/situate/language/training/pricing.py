@@ -105,6 +105,7 @@ def price(model: Transformer, run: Run, machine: Machine) -> Price:
         machine: the cluster; the slowest and the smallest GPU count for all.
     """
     figures = prices(model, run, machine, LayoutTable.of([run.layout]))[0]
+    # A row of the same layout for each stage.
     stages = LayoutTable.of([run.layout] * run.layout.pp)
     memory = stage_memory(model, run, stages, np.arange(run.layout.pp))
     return replace(figures, stages=tuple(memory.reserved.tolist()))

@@ -87,6 +87,7 @@ def _distinct(table: LayoutTable, order: Integers, count: int) -> Integers:
     """The first rows of an order with different degrees of parallelism."""
     degrees = ("dp", "tp", "cp", "ep", "pp", "zero", "shard")
     keys = np.stack([table.columns[name] for name in degrees], axis=1)[order]
+    # `unique` sorts by value; sorted indices of firsts bring back the order.
     first = np.unique(keys, axis=0, return_index=True)[1]
     return order[np.sort(first)[:count]]
 

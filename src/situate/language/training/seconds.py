@@ -228,7 +228,9 @@ def _layer_launches(work: Workload) -> Floats:
     apart = (table.micro * work.model.heads / table.tp) % SCORE_MATRICES > 0
     softmax = software.softmax_launch * (software.attention == "scores")
     launches = launch + np.where(apart, softmax, 0.0)
+    # Two all-reduces a pass, and again where it is recomputed.
     collectives = np.where(table.tp > 1, 2 * (2 + full), 0.0) * software.collective_launch
+    # The backward pass has twice the kernels of the forward pass.
     seconds: Floats = launches * (3.0 + again) + collectives
     return seconds
 
@@ -307,6 +309,7 @@ def _attention(work: Workload) -> Pass:
     keys = model.attended(work.run.sequence)
     heads = model.heads / table.tp
     scores = work.width * work.tokens * heads * work.run.sequence
+    # The mask hides the pairs beyond `keys`, but their scores are in memory.
     pairs = work.tokens * heads * keys
     width = model.head + model.value_head
     return Pass(
@@ -323,6 +326,7 @@ def _memory(work: Workload) -> Pass:
         share = model.expert_layers / model.layers
         ffn = share * active + (1 - share) * ffn
         routed = share * work.software.expert_passes * model.experts.used * model.hidden
+    # Passes over elements: of the stream, which sequence parallelism divides, and inside blocks.
     between = (12 * model.hidden + routed) / table.sequence_split
     joint = 2 * (model.heads + 2 * model.kv_heads) * model.head
     inside = (joint + (model.matrices + 1) * ffn) / table.tp
@@ -338,6 +342,7 @@ def _tensor(work: Workload) -> Pass:
     size = table.tp.astype(float)
     ones = np.ones(len(table))
     reduced = 2 * reduce_seconds(work.machine, size, ones, amount)
+    # A reduce-scatter takes as long as an all-gather.
     divided = 4 * gather_seconds(work.machine, size, ones, amount)
     forward = (1 - work.software.hidden) * np.where(table.sp == 1, divided, reduced)
     return Pass(forward, forward)
@@ -365,6 +370,7 @@ def _context(work: Workload, attention: Floats) -> Pass:
     both = model.kv_heads * (model.head + model.value_head) / table.tp
     amount = work.width * work.tokens * both * (table.cp - 1)
     once = send_seconds(work.machine, table.tp.astype(float), amount)
+    # Once forwards; backwards again, with as many bytes of gradients.
     seconds = np.where(table.cp > 1, 3 * once, 0.0)
     # Each step of the ring joins its result with those before it, in float32.
     elements = work.tokens * model.heads * model.value_head / table.tp
@@ -397,6 +403,7 @@ def _pipeline(work: Workload) -> Floats:
     stride = (table.tp * table.cp * table.dp).astype(float)
     amount = work.width * work.tokens * work.model.hidden / table.sequence_split
     once = send_seconds(work.machine, stride, amount)
+    # Forwards and backwards, once a chunk, with the passes that fill the pipeline.
     return np.where(table.pp > 1, 2 * once * table.vp * (table.count + table.pp - 1), 0.0)
 
 
@@ -463,6 +470,7 @@ def _data(work: Workload, forward: Floats, backward: Floats) -> Floats:
 
 def _exposed(seconds: Floats, overlap: float, compute: Floats) -> Floats:
     """(layouts,) seconds of a collective that products of so many seconds do not hide."""
+    # An unhidden share stays, however long the products are.
     return np.maximum(seconds - overlap * compute, (1 - overlap) * seconds)
 
 
@@ -474,6 +482,7 @@ def _update(work: Workload) -> Floats:
     own = weights / np.where(divided, table.spread, 1)
     own = own + experts / np.where(divided, np.maximum(table.expert_spread, 1), 1)
     states = recipe.master + recipe.optimizer.bytes
+    # States and gradients are read and written, weights written.
     moved = own * (2 * states + recipe.weight + 2 * recipe.gradient)
     on_device = np.where(table.offload == 1, 0.0, 1.0)
     return on_device * pass_seconds(work.machine.weakest, moved) + UPDATE_LAUNCH

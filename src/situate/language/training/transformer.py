@@ -146,6 +146,7 @@ class Transformer:
         whole = sequence / 2
         if not self.window or sequence <= self.window:
             return whole
+        # The first `window` tokens see half of it in the mean, the others all of it.
         inside = self.window * (1 - self.window / (2 * sequence))
         return self.windowed * inside + (1 - self.windowed) * whole
 
@@ -194,6 +195,8 @@ def transformer_of_sizes(name: str, sizes: Sizes) -> Transformer:
     joint = (heads + 2 * kv_heads) * head
     norms = 2 * hidden
     if sizes.biases:
+        # Biases of both normalisations, of both outputs, of queries, keys and values, and of the
+        # network's first matrices.
         norms += 4 * hidden + joint + (2 if sizes.gated else 1) * ffn
     return Transformer(
         name=name,
@@ -353,6 +356,7 @@ def transformer_of_config(config: Config, name: str) -> Transformer:
         layers=sizes.layers,
         hidden=sizes.width,
         heads=max(sizes.heads),
+        # Latent attention decompresses keys and values for every head.
         kv_heads=max(sizes.heads) if latent else max(sizes.kv_heads),
         head=latent.key if latent else sizes.key_size,
         value_head=latent.value if latent else sizes.value_size,

@@ -213,11 +213,13 @@ def _by_layers(
     stages = len(prices)
     if batch % layout.micro or stages > model.layers:
         return []
+    # 1F1B: a micro-batch for this stage and for each later one.
     flights = np.minimum(stages - np.arange(stages), count)
     rows = []
     even = np.full(stages, model.layers // stages, float)
     even[: model.layers % stages] += 1
     capacity = np.array([gpu.memory / (margin * RESERVED) for gpu in machine.gpus])
+    # Layers beside the ends: their states once, their activations for each micro-batch.
     room = [
         (limit - _ends_share(i, stages) * price.ends_bytes)
         / (price.layer_states + flights[i] * price.layer_activations)
@@ -243,6 +245,7 @@ def _layers_by_speed(layers: int, prices: Sequence[GpuPrice], room: Floats) -> F
     ends = np.array([price.ends * _ends_share(i, len(prices)) for i, price in enumerate(prices)])
     shares = np.ones(len(prices))
     while shares.sum() < layers:
+        # Each layer goes to the stage that ends first with it.
         after = np.where(shares < room, (shares + 1) * seconds + ends, np.inf)
         shares[int(np.argmin(after))] += 1
     return shares

@@ -77,6 +77,7 @@ class Memory:
     def _overwrite(self, buffer: _Buffer, op: int, name: str) -> None:
         self.flow.control.update(dict.fromkeys((reader, op) for reader in buffer.readers))
         self.flow.make(name, op, buffer.size, resident=buffer.before_trace)
+        # Memory from before the trace is persistent, so its writers share its device.
         if buffer.before_trace and buffer.value is not None:
             self.flow.beside(op, buffer.value)
         buffer.value = name

@@ -39,6 +39,7 @@ def loop(node: Any, scope: Scope, follow: Follow, dim_sizes: Sizes, notes: Notes
     graph = body(node, "body", 1 + max(len(carried), len(node.output)))
     _check_inputs(node, graph, carried, 2)
     before = [scope.types[name] for name in carried]
+    # A body's first inputs are the number of the iteration, and whether to go on.
     inner.bind(graph.input[0].name, _scalar("INT64"))
     inner.bind(graph.input[1].name, _scalar("BOOL"), _true())
     for value, kind in zip(graph.input[2:], before, strict=True):

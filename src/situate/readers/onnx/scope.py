@@ -38,6 +38,7 @@ def check_functions(model: Any) -> None:
     remaining, sizes = list(model.functions), dict[tuple[str, str], int]()
     for _ in range(DEEPEST):
         callers = {(function.domain, function.name) for function in remaining}
+        # A function has a size once all that it calls have theirs.
         ready = [callers.isdisjoint(_called_functions(function.node)) for function in remaining]
         for function in (f for f, is_ready in zip(remaining, ready, strict=True) if is_ready):
             key = function.domain, function.name
@@ -118,7 +119,7 @@ def folded(
     feeds = _feeds(node, kinds, values)
     if feeds is None or not _is_small_work(node, feeds, outputs):
         return []
-    with contextlib.suppress(Exception):  # what cannot be computed stays unknown
+    with contextlib.suppress(Exception):  # a value that cannot be computed stays unknown
         return _run(node, feeds, opsets)
     return []
 

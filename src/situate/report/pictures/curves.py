@@ -85,6 +85,7 @@ def _scale(axes: Axes, ends: list[float], curves: Sequence[Curve], unit: str) ->
         axes.yaxis.set_minor_formatter(NullFormatter())
         axes.set_ylim(low / 1.07, high * 1.07)
     else:
+        # Equal values have no span, and zeros no size.
         room = 0.06 * (high - low) or 0.5 * high or 1.0
         axes.set_ylim(max(0.0, low - room), high + room)
     scale, name = time_scale(low or high, unit)

@@ -102,6 +102,7 @@ def _weights(planner: Planner, plan: HomePlan) -> list[dict[str, float]]:
     for weight in model.embedding:
         add(weight, HOST)
     for weight in (*model.output, *(model.embedding if model.tied else ())):
+        # A tied matrix on the host is the embedding, which is there already.
         if weight.role != "embedding" or layout.output != HOST:
             add(weight, layout.output)
     return sums
@@ -148,6 +149,7 @@ def _bar(
             axes.barh(number, share, left=begin, height=0.6, color=COLORS[name], linewidth=0)
         points = share * (WIDTH - MARGIN_LEFT - MARGIN_RIGHT) * 72
         text = size_text(size)
+        # A character is about 0.55 of the font's size wide.
         if len(text) * LABEL * 0.55 < points - 6:
             color = INK if COLORS[name] in {*LIGHT, "#E8EAED", "#9AA0A6"} else "white"
             axes.text(

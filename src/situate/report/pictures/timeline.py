@@ -59,6 +59,7 @@ def draw_ops(
             ops = device_ops[colors.of[device_ops] == k]
             span = row + band[0], row + band[1]
             _boxes(axes, schedule.start[ops], schedule.end[ops], color, pixel, span)
+        # Names have room where colours do not share the height of the lane.
         if len(set(bands)) == 1:
             for op, text in _fitting(problem, schedule, pixel, device_ops):
                 _label(axes, schedule, op, text, row + (UPPER + LOWER) / 2, colors.ink(op))
@@ -104,6 +105,7 @@ def merged(
     if not len(start):
         return start, end
     small = end - start < gap
+    # The end so far: a long interval may cover several that begin later.
     reach = np.maximum.accumulate(end)
     joins = small[1:] & small[:-1] & (start[1:] - reach[:-1] < gap)
     first = np.flatnonzero(np.concatenate(([True], ~joins)))

@@ -43,6 +43,7 @@ class Bars:
         """(bars,) the first start and the last end of each bar's ops."""
         if not self.aggregated:
             return schedule.start, schedule.end
+        # A bar's ops are in the order of their starts.
         start, end = schedule.start[self.first], np.zeros(len(self.first))
         np.maximum.at(end, self.of, schedule.end)
         return start, end
@@ -61,6 +62,7 @@ def bars_of(problem: Problem, schedule: Schedule, classes: Indices, limit: int =
     order = np.lexsort((schedule.start, schedule.placement))
     changes = _changes(schedule.placement[order]) | _changes(classes[order])
     run = np.cumsum(changes) - 1
+    # The number of each op in its run.
     place = np.arange(n) - np.flatnonzero(changes)[run]
     size = -(-n // limit)
     while (begins := changes | (place % size == 0)).sum() > limit and size < n:

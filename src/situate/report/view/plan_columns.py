@@ -76,6 +76,7 @@ def _channels(problem: Problem, schedule: Schedule) -> dict[str, Any]:
 
 def _links(problem: Problem, schedule: Schedule) -> dict[str, Any]:
     """One row for each pair of devices between which a transfer goes."""
+    # One number a pair.
     pairs = schedule.source.astype(np.int64) * problem.d + schedule.target
     used, row = np.unique(pairs, return_inverse=True)
     source, target = used // problem.d, used % problem.d
@@ -164,6 +165,7 @@ def _small(d: int, content: Residency, start: Any, end: Any, large: Any, length:
         here = np.flatnonzero(is_small & (content.device == device))
         change = np.bincount(start[here], content.size[here], length)
         change -= np.bincount(end[here], content.size[here], length)
+        # Changes of bytes add up to those in use at each instant; a part has its largest.
         use = np.maximum.reduceat(np.cumsum(change), edges[:-1])
         rows.append((np.full(len(use), device), edges[:-1], edges[1:], np.rint(use)))
     return rows

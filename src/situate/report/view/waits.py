@@ -35,9 +35,11 @@ def _arrivals(
     arrival: NDArray[np.float64] = schedule.end[problem.producer[tensors]]
     if not len(schedule.tensor):
         return arrival
+    # A tensor goes to a device once, so both are a key of the transfer.
     keys = schedule.tensor.astype(np.int64) * problem.d + schedule.target
     order = np.argsort(keys)
     edge_keys = tensors.astype(np.int64) * problem.d + devices
+    # Keys above the last have no place; the comparison below leaves them out.
     place = np.minimum(np.searchsorted(keys[order], edge_keys), len(keys) - 1)
     transfer = order[place]
     return np.where(keys[transfer] == edge_keys, schedule.transfer_end[transfer], arrival)

@@ -22,6 +22,7 @@ def update_adam(
         count: of earlier steps.
         group: the settings of the optimiser's group.
     """
+    # The functional form: an `Adam` object would own its state, which lies in common memory here.
     from torch.optim.adam import adam
 
     parameter, average, square = ([part] for part in parts)

@@ -92,6 +92,7 @@ def _owner_dict(model: torch.nn.Module, path: str) -> tuple[Mapping[str, object]
         module = model.get_submodule(owner)
     except AttributeError:
         return {}, name
+    # The dicts themselves, in which a later replacement shows.
     return module._parameters if name in module._parameters else module._buffers, name
 
 
@@ -245,7 +246,7 @@ def _restore_part(what: str, view: torch.Tensor, value: object) -> None:
     tensor = torch.as_tensor(value)
     if tensor.shape != view.shape and not tensor.numel() == view.numel() == 1:
         raise SituateError(
-            f"{what} has shape {tuple(tensor.shape)}, and what it is kept in {tuple(view.shape)}: "
+            f"{what} has shape {tuple(tensor.shape)}, and its memory here {tuple(view.shape)}: "
             "load the state of an optimizer of this model"
         )
     view.copy_(tensor.reshape(view.shape))

@@ -20,14 +20,14 @@ class Exchange:
     """Passes inputs and results through common memory, or directly to a device in this process.
 
     Args:
-        apart: devices are processes of their own.
+        has_processes: devices are processes of their own.
 
     Attributes:
         shifts: of the last inputs in common memory, see `Common`.
     """
 
-    def __init__(self, program: Program, common: Common, apart: bool) -> None:
-        self._program, self._common, self._apart = program, common, apart
+    def __init__(self, program: Program, common: Common, has_processes: bool) -> None:
+        self._program, self._common, self._has_processes = program, common, has_processes
         self.shifts: tuple[int, ...] = ()
 
     def check_inputs(self, arguments: tuple[Any, ...]) -> list[torch.Tensor]:
@@ -47,10 +47,10 @@ class Exchange:
         for values in self._program.step.trace.required:
             _check_values(values, tensors[values.number])
         for number in self._program.overwritten:
-            self._check_apart(number, tensors)
+            self._check_separate(number, tensors)
         return tensors
 
-    def _check_apart(self, number: int, tensors: Sequence[torch.Tensor]) -> None:
+    def _check_separate(self, number: int, tensors: Sequence[torch.Tensor]) -> None:
         """Refuse an overwritten input that shares memory with another tensor."""
         tensor = tensors[number]
         if any(
@@ -77,10 +77,10 @@ class Exchange:
         self._common.shift_inputs(self.shifts)
         places = self._common.inputs
         inputs = list(map(self._read_one, tensors, places))
-        return None if self._apart else inputs
+        return None if self._has_processes else inputs
 
     def _read_one(self, tensor: torch.Tensor, place: torch.Tensor) -> torch.Tensor:
-        if self._apart or self._must_copy(tensor, place):
+        if self._has_processes or self._must_copy(tensor, place):
             place.copy_(tensor)  # which for a tensor of another kind returns one of that kind
             return place
         return tensor
@@ -102,7 +102,7 @@ class Exchange:
         """The tensors that the step writes as its results; None for those in common memory."""
         import torch
 
-        return None if self._apart else [torch.empty_like(r) for r in self._common.results]
+        return None if self._has_processes else [torch.empty_like(r) for r in self._common.results]
 
     def write_back(
         self, inputs: Sequence[torch.Tensor], results: Sequence[torch.Tensor] | None

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
+
+# PyTorch exports the class alone, which would own its state.
 from torch.optim._muon import muon
 
 from situate.runtime.model_state.adam import update_adamw
@@ -97,4 +99,5 @@ def update_muon(
     parameter, momentum = parts
     options = {name: group[name] for name in MUON_OPTIONS}
     muon([parameter], [gradient], [momentum], has_complex=False, **options)
+    # Muon's own function counts no steps.
     count += 1

@@ -69,7 +69,7 @@ class ParameterGroups:
             id(p): group for group, parameters in enumerate(self._parameters) for p in parameters
         }
         self._tensors = {path: tensor for path, tensor in state.items() if id(tensor) in group_of}
-        self._takes = self._takes_gradients()
+        self._trainable = self._gradient_flags()
         paths, numbers = list(state), list(updated)
         for path in (paths[number] for number in numbers):
             if path not in self._tensors:
@@ -97,14 +97,14 @@ class ParameterGroups:
             raise SituateError(f"the optimizer's momentum was switched on {_RECOMPILE}")
 
     def _check_frozen(self) -> None:
-        if (now := self._takes_gradients()) == self._takes:
+        if (now := self._gradient_flags()) == self._trainable:
             return
-        changed = zip(self._tensors, now, self._takes, strict=True)
-        path, takes = next((path, new) for path, new, old in changed if new != old)
-        how = "unfrozen" if takes else "frozen"
+        changed = zip(self._tensors, now, self._trainable, strict=True)
+        path, is_trainable = next((path, new) for path, new, old in changed if new != old)
+        how = "unfrozen" if is_trainable else "frozen"
         raise SituateError(f"parameter {path!r} was {how} {_RECOMPILE}")
 
-    def _takes_gradients(self) -> list[bool]:
+    def _gradient_flags(self) -> list[bool]:
         return [tensor.requires_grad for tensor in self._tensors.values()]
 
 
@@ -160,6 +160,7 @@ class HookCheck:
 
 def _hooks_of(owners: Mapping[str, object], kinds: HookKinds) -> Iterable[tuple[str, str]]:
     for attribute, kind in kinds.items():
+        # All owners at once, because usually none has a hook and no name is needed.
         if any(map(attrgetter(attribute), owners.values())):
             yield next(name for name, owner in owners.items() if getattr(owner, attribute)), kind
 

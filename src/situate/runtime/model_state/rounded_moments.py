@@ -104,6 +104,7 @@ def dequantized(codes: torch.Tensor, scale: torch.Tensor, *, signed: bool) -> to
         signed: the first moment has a sign, the second has none.
     """
     values = _code_values(signed).to(codes.device)
+    # Indices of uint8 would be a mask.
     numbers = values[codes.int()].view(scale.shape[0], -1) * scale.view(-1, 1)
     return numbers.view(codes.shape)
 
@@ -116,6 +117,7 @@ def quantize(
     scale.copy_(blocks.abs().amax(-1).clip(SMALLEST_SCALE))
     values = _code_values(signed).to(codes.device)
     scaled = blocks / scale.view(-1, 1)
+    # The largest value that is not above the number.
     below = (torch.searchsorted(values, scaled, right=True) - 1).clip(min=0)
     above = (below + 1).clip(max=len(values) - 1)
     # A number halfway between two codes takes the upper one.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from situate.torch_capture.cuts.state import StatePart
 
-EMPTY: Mapping[int, tuple[int, StatePart]] = {}
+NO_PARTS: Mapping[int, tuple[int, StatePart]] = {}
 """No parts of parameters."""
 
 
@@ -50,7 +50,7 @@ def lay_out(
     tensors: Sequence[torch.Tensor],
     updated: Mapping[int, str],
     changed: frozenset[int],
-    wholes: Mapping[int, tuple[int, StatePart]] = EMPTY,
+    wholes: Mapping[int, tuple[int, StatePart]] = NO_PARTS,
 ) -> list[EntryPlaces]:
     """Places for the state of a step.
 

@@ -46,7 +46,7 @@ class Update:
         self._copies = self._pieces(entry.copies) or [()] * len(self._parts)
         self._count = torch.zeros((), device="cpu")
 
-    def tell(self, hyperparameters: Hyperparameters) -> None:
+    def set_hyperparameters(self, hyperparameters: Hyperparameters) -> None:
         """Use other hyperparameters from now on."""
         self._hyperparameters = owner_types(hyperparameters)
 
@@ -153,6 +153,7 @@ def _adafactor(
     from torch.optim._adafactor import adafactor
 
     parameter, *state = parts
+    # A matrix has two factors of its variance, another parameter the variance itself.
     row, column, variance = (*state, None) if len(state) == 2 else (None, None, *state)
     names = ("d", "lr", "beta2_decay", "weight_decay", "maximize")
     options = {name: hyperparameters[name] for name in names}
@@ -164,7 +165,7 @@ def _adafactor(
         [column],
         [variance],
         [count],
-        False,
+        foreach=False,
         eps1=eps1,
         eps2=eps2,
         **options,

@@ -58,6 +58,7 @@ def view() -> Callable[[torch.Tensor, list[int]], torch.Tensor]:
     """
     import torch
 
+    # The function of C++, without the dispatch in Python of its overload.
     operator = torch.ops.aten.view.default._op
 
     def viewed(tensor: torch.Tensor, shape: list[int]) -> torch.Tensor:

@@ -32,9 +32,9 @@ def candidates(divisions: Sequence[Division], units: Units) -> Iterator[Cuts]:
     sets += [[kind, *inner] for kind in outer if inner]
     # Where links are slow, the kind with the most work for its exchanges pays alone.
     sets += [[kind] for kind in inner]
-    own = sorted(divisions, key=lambda d: (d.is_equal, abs(log2(d.count / USUAL)), d.count))
-    every = (divided(division, kinds, units) for division in own for kinds in sets)
-    yield from filter(None, dict.fromkeys(every))
+    ordered = sorted(divisions, key=lambda d: (d.is_equal, abs(log2(d.count / USUAL)), d.count))
+    combinations = (divided(division, kinds, units) for division in ordered for kinds in sets)
+    yield from filter(None, dict.fromkeys(combinations))
 
 
 def divided(division: Division, kinds: Sequence[str], units: Units) -> Cuts | None:

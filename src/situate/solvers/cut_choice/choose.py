@@ -88,7 +88,7 @@ def choose_cuts(step: CutStep, unequal: bool = True) -> CutChoice:
         raise SituateError("cuts auto: the step has no dimension to cut: leave --cuts out")
     whole = smallest_problem(step)
     trial = trial_of(step, whole)
-    ways = [own for own in divisions(trial.problem) if unequal or own.is_equal]
+    ways = [way for way in divisions(trial.problem) if unequal or way.is_equal]
     plans = _first_plans(trial, ways)
     finalists = _finalists(plans)
     if trial.problem.graph.cuts is None:
@@ -121,17 +121,18 @@ def _in_slices(
         return None
 
     def step_of(shares: Shares, cuts: Cuts | None) -> Problem | None:
-        own = trial.step.sliced(shares)
-        return None if own is None else trial.on_devices(own.problem_of(cuts))
+        in_slices = trial.step.sliced(shares)
+        return None if in_slices is None else trial.on_devices(in_slices.problem_of(cuts))
 
     cuts = (None, *_teams(plans))
     sliced = plan_in_slices(step_of, trial.problem.n, batch, ways, cuts, most_ops)
     if sliced is None or not is_better(sliced.plan, best):
         return None
-    own = step.sliced(sliced.shares)
-    if own is None:
+    in_slices = step.sliced(sliced.shares)
+    if in_slices is None:
         return None
-    problem, whole = own.problem_of(sliced.plan.problem.graph.cuts), own.problem_of(None)
+    problem = in_slices.problem_of(sliced.plan.problem.graph.cuts)
+    whole = in_slices.problem_of(None)
     return CutChoice(problem, least_in_any_cut(whole, len(accelerators(whole))), True)
 
 
@@ -210,19 +211,19 @@ def _first_plans(trial: Trial, ways: Sequence[Division]) -> dict[Cuts, Result]:
     if problem.graph.cuts is None and (letters := trial.step.letters()):
         labelling = Labelling(problem, letters, ways)
         cuts = [*dict.fromkeys((*labelled_cuts(problem, letters, ways), *cuts))]
-        estimates = {own: labelling.seconds(own) for own in cuts}
+        estimates = {candidate: labelling.seconds(candidate) for candidate in cuts}
         cuts.sort(key=estimates.__getitem__)
     most = MAX_ESTIMATE * min(filter(None, estimates.values()), default=np.inf)
     plans: dict[Cuts, Result] = {}
     ops = 0
-    for own in cuts:
-        is_far = estimates[own] > most and any(plan.feasible for plan in plans.values())
+    for candidate in cuts:
+        is_far = estimates[candidate] > most and any(plan.feasible for plan in plans.values())
         if is_far or ops > MOST_OPS:
             break
         # A combination whose shares divide no class of some kind is none.
         with suppress(SituateError):
-            plans[own] = solve(trial.problem_of(own), "tensor_parallel")
-            ops += plans[own].problem.n
+            plans[candidate] = solve(trial.problem_of(candidate), "tensor_parallel")
+            ops += plans[candidate].problem.n
     return plans
 
 

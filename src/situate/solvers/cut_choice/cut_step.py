@@ -57,8 +57,8 @@ class CutStep:
             return None if short is None else cls.of(short, problem_of)
 
         def sliced(shares: Shares) -> CutStep | None:
-            own = step.sliced(shares)
-            return None if own is None else cls.of(own, problem_of, recompute)
+            in_slices = step.sliced(shares)
+            return None if in_slices is None else cls.of(in_slices, problem_of, recompute)
 
         return cls(
             lambda cuts: problem_of(step.graph(recompute, cuts)),

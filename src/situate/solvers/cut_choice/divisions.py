@@ -67,20 +67,21 @@ class Division:
             cut = Cut(kind, (1,) * self.count)
             return cut if any(cut.bounds(size) for size in units) else None
         totals = range(self.count, min(MAX_TOTAL, min(units)) + 1)
+        # Totals that divide the units, or that many units are rounded to at little cost.
         suitable = (t for t in totals if all(not size % t or size >= MANY * t for size in units))
-        shares = [self._dealt(total) for total in suitable]
+        shares = [self._shares_of(total) for total in suitable]
         if not shares:
             return None
         largest = min(map(self._largest, shares))
-        best = next(own for own in shares if self._largest(own) <= SHARE_TOLERANCE * largest)
+        best = next(row for row in shares if self._largest(row) <= SHARE_TOLERANCE * largest)
         return Cut(kind, best)
 
-    def _dealt(self, total: int) -> tuple[int, ...]:
+    def _shares_of(self, total: int) -> tuple[int, ...]:
         """Positive shares of this sum, whose longest part is as short as it can be."""
         shares = [1] * self.count
         for _ in range(total - self.count):
             # Each further unit goes to the device that would end first with it.
-            ends = [(own + 1) / w for own, w in zip(shares, self.weights, strict=True)]
+            ends = [(share + 1) / w for share, w in zip(shares, self.weights, strict=True)]
             shares[ends.index(min(ends))] += 1
         return tuple(shares)
 
@@ -97,7 +98,7 @@ def divisions(problem: Problem) -> list[Division]:
         speed = _speeds(problem, count)
         result.append(Division.equal(count))
         if speed.max() > MIN_SPREAD * speed.min():
-            result += [_by(speed), _by(_within_memory(problem, speed))]
+            result += [_division_of(speed), _division_of(_within_memory(problem, speed))]
     return [*dict.fromkeys(result)]
 
 
@@ -125,6 +126,7 @@ def _within_memory(problem: Problem, share: Floats) -> Floats:
     if room.sum() < 1:
         return share
     own = share
+    # Dealing out may fill further devices; each round but the last fills at least one.
     for _ in share:
         is_full = own >= room
         if not (own > room).any() or is_full.all():
@@ -134,5 +136,5 @@ def _within_memory(problem: Problem, share: Floats) -> Floats:
     return own
 
 
-def _by(share: Floats) -> Division:
+def _division_of(share: Floats) -> Division:
     return Division(tuple(np.maximum(share, MIN_WEIGHT).round(4).tolist()))

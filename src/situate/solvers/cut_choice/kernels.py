@@ -41,6 +41,7 @@ class Kernels:
     def __init__(self, problem: Problem, weight: Floats) -> None:
         devices = problem.cluster.devices
         ops = [Op("", kind=kind, traffic=nbytes) for kind in KINDS for nbytes in (1, LARGE)]
+        # Seconds of 1 and of `LARGE` bytes: their difference is the rate, the rest a launch.
         small, large = estimated_seconds(ops, devices).reshape(3, 2, -1).transpose(1, 0, 2)
         # (kinds, devices): the kinds differ by the classes of ops that they belong to.
         self._byte = (large - small) / (LARGE - 1)
@@ -65,17 +66,20 @@ class Kernels:
         return direct, self._through_whole(source, target, nbytes)
 
     def _direct(self, source: Form, target: Form, nbytes: int) -> Cost:
+        # Slices and concatenations read and write each byte; additions read two and write one.
         (have, (k, most_k)), (want, (n, most_n)) = source, target
         if have == WHOLE:
             return self._sliced(n, most_n, nbytes)
         if have != SUM:
             if want == WHOLE:
                 return n * self._load(CAT, 1, 2 * nbytes), self._path(CAT, 2 * nbytes)
+            # Each of k parts has a slice for each of n.
             load = self._load(SLICE, k * n, 2 * nbytes) + self._load(CAT, n, 2 * nbytes)
             path = self._path(SLICE, 2 * nbytes / most_k / most_n)
             return load, path + self._path(CAT, 2 * nbytes / most_n)
         if want != WHOLE:
             return self._scattered(k, n, most_n, nbytes)
+        # Each of n readers adds all partial results, or k parts add theirs and n readers join them.
         total = (n * (k - 1) * self._load(ADD, 1, 3 * nbytes), self._path(ADD, 3 * nbytes))
         if n == 1:
             return total
@@ -86,12 +90,13 @@ class Kernels:
 
     def _through_whole(self, source: Form, target: Form, nbytes: int) -> Cost:
         (have, (k, _)), (want, (n, most_n)) = source, target
+        # On one device all partial results add up, or all parts join.
         kind, count, moved = (ADD, k - 1, 3 * nbytes) if have == SUM else (CAT, 1, 2 * nbytes)
         load, path = count * self._load(kind, 1, moved), self._path(kind, moved)
         if want == WHOLE:
             return load, path
-        own, largest = self._sliced(n, most_n, nbytes)
-        return load + own, path + largest
+        load_of_slices, path_of_slice = self._sliced(n, most_n, nbytes)
+        return load + load_of_slices, path + path_of_slice
 
     def _sliced(self, n: int, most_n: int, nbytes: int) -> Cost:
         return self._load(SLICE, n, 2 * nbytes), self._path(SLICE, 2 * nbytes / most_n)

@@ -77,18 +77,21 @@ def pair_of(
     producer, k = target.reads[position]
     outputs = {option.letter_class: option.outputs[k] for option in letters.ops[producer].options}
     inputs = {option.letter_class: option.inputs[position] for option in target.options}
-    through = target.passages[position]
-    classes = dict.fromkeys((*outputs, *inputs, *sorted(through.some)))
+    views = target.passages[position]
+    classes = dict.fromkeys((*outputs, *inputs, *sorted(views.some)))
+    # Numbered from 0 in each pair, so that pairs in repeated blocks are equal.
     names = {WHOLE: WHOLE, SUM: SUM, **{c: i for i, c in enumerate(classes)}}
     sources = tuple(Label(names[c], names[outputs.get(c, c)], n) for c, _, n in labels[producer])
     targets = tuple(Label(names[c], names[inputs.get(c, c)], n) for c, _, n in labels[reader])
-    every, some = (frozenset(names[c] for c in own) for own in (through.every, through.some))
+    cuts_all, cuts_some = (
+        frozenset(names[c] for c in divided) for divided in (views.every, views.some)
+    )
     pairs = [(a, b) for a, b in product(outputs, inputs) if a != b]
     alike, crossing = (
         frozenset((names[a], names[b]) for a, b in pairs if number and number[a] == number[b])
         for number in (letters.ranges, letters.dimensions)
     )
-    passage = Passage(through.nbytes, through.is_direct, every, some)
+    passage = Passage(views.nbytes, views.is_direct, cuts_all, cuts_some)
     return Pair(sources, targets, passage, alike, crossing)
 
 
@@ -117,6 +120,7 @@ def pair_seconds(pair: Pair, kernels: Kernels) -> Floats:
 def _ways(pair: Pair, source: Label, target: Label, kernels: Kernels) -> tuple[Cost, ...]:
     if _exclude_each_other(pair, source, target):
         return ()
+    # One cut of a dimension under two names.
     if (source.form, target.form) in pair.alike:
         return ((0.0, 0.0),)
     # The seconds do not depend on the numbers of classes.
@@ -135,7 +139,9 @@ def _exclude_each_other(pair: Pair, source: Label, target: Label) -> bool:
     An op is whole only if none of its classes is cut, a class has one number of parts, and of two
     classes the same one comes first for all ops.
     """
-    of_source, of_target = ({label.cut for label in own} for own in (pair.sources, pair.targets))
+    of_source, of_target = (
+        {label.cut for label in labels} for labels in (pair.sources, pair.targets)
+    )
     cuts_target = source.cut >= 0 and source.cut in of_target
     cuts_source = target.cut >= 0 and target.cut in of_source
     if WHOLE in (source.cut, target.cut):
@@ -154,6 +160,6 @@ def _is_direct(pair: Pair, source: Label, target: Label) -> bool:
         label.cut >= 0
         and label.form == label.cut
         and label.cut in pair.passage.every
-        and pair.passage.some <= {other.cut for other in own}
-        for label, own in ((source, pair.sources), (target, pair.targets))
+        and pair.passage.some <= {other.cut for other in labels}
+        for label, labels in ((source, pair.sources), (target, pair.targets))
     )

@@ -30,13 +30,13 @@ from situate.solvers.cut_choice.rates import Rates
 ROUNDS = 60
 """Rounds of the search for labels."""
 
-SECOND = 10**9
-"""A second in the whole numbers of a sharding problem."""
+TICKS_A_SECOND = 10**9
+"""Costs of a sharding problem are whole numbers of nanoseconds."""
 
 Form = tuple[int, int]
 """A class, `WHOLE` or `SUM`, and the number of a division from 1; (WHOLE, 0) is on one device."""
 
-ONE: Form = (WHOLE, 0)
+ON_ONE_DEVICE: Form = (WHOLE, 0)
 
 
 def labelled_cuts(
@@ -50,8 +50,8 @@ def labelled_cuts(
         divisions: of ops.
     """
     sets = [tuple(divisions), *((division,) for division in divisions)]
-    for own in filter(None, dict.fromkeys(sets)):
-        labelling = Labelling(problem, graph, own)
+    for subset in filter(None, dict.fromkeys(sets)):
+        labelling = Labelling(problem, graph, subset)
         plan = solve_sharding(labelling.problem, time_limit=None, rounds=ROUNDS, threads=1)
         if cuts := labelling.cuts(plan.strategies):
             yield cuts
@@ -117,11 +117,12 @@ class Labelling:
         limit = max(0.0, room - float(self._whole.persistent.sum()))
         return ShardingProblem(
             self._whole.graph.name,
-            [_integers(cost * SECOND) for cost in costs],
+            [_integers(cost * TICKS_A_SECOND) for cost in costs],
             [_integers(usage) for usage in usages],
+            # One interval: all saved tensors are there at once.
             np.array([(0, 1)] * len(costs), np.int64),
             tuple(ordered),
-            [_integers(table * SECOND) for table in ordered.values()],
+            [_integers(table * TICKS_A_SECOND) for table in ordered.values()],
             int(min(limit, 2**61)),
         )
 
@@ -140,11 +141,12 @@ class Labelling:
             if label.option < 0:
                 continue
             kinds = [self._graph.kinds[option.letter_class] for option in op.options]
-            own = kinds[label.option]
-            of_division = seconds.setdefault(own, defaultdict(float))
+            winner = kinds[label.option]
+            of_division = seconds.setdefault(winner, defaultdict(float))
             of_division[label.division] += time.min()
             for kind in kinds:
-                wins[own] += time.min()
+                # The winner is among `kinds`, where it gains and loses the same.
+                wins[winner] += time.min()
                 wins[kind] -= time.min()
         order = sorted(seconds, key=lambda kind: (-wins[kind], kind))
         cuts = tuple(
@@ -166,7 +168,7 @@ class Labelling:
                 copies[b] += table[strategies[a]]
             else:
                 total += int(table[strategies[a], strategies[b]])
-        return (total + sum(int(cost.min()) for cost in copies.values())) / SECOND
+        return (total + sum(int(cost.min()) for cost in copies.values())) / TICKS_A_SECOND
 
     def _label_in(self, cuts: Cuts, op: LetterOp, labels: Sequence[_Label]) -> int:
         """The number of an op's label in these cuts: along the first cut that divides it."""
@@ -233,19 +235,20 @@ class Labelling:
         if label.option < 0:
             return float(seconds.min())
         share = self._fractions[op.options[label.option].letter_class, label.division]
-        own = seconds[: len(share)]
-        launch = np.minimum(own, self._rates[label.division - 1].launch)
-        return float((launch + (own - launch) * share).max())
+        of_team = seconds[: len(share)]
+        # Launching takes each part as long as the whole op.
+        launch = np.minimum(of_team, self._rates[label.division - 1].launch)
+        return float((launch + (of_team - launch) * share).max())
 
     def _output(self, value: Value, label: _Label) -> Form:
         if label.option < 0:
-            return ONE
-        own = self._graph.ops[value[0]].options[label.option].outputs[value[1]]
-        return own, label.division
+            return ON_ONE_DEVICE
+        option = self._graph.ops[value[0]].options[label.option]
+        return option.outputs[value[1]], label.division
 
     def _input(self, reader: int, position: int, label: _Label) -> Form:
         if label.option < 0:
-            return ONE
+            return ON_ONE_DEVICE
         return self._graph.ops[reader].options[label.option].inputs[position], label.division
 
     def _tables(
@@ -258,15 +261,15 @@ class Labelling:
             for position, value in enumerate(op.reads):
                 readers.setdefault(value, []).append((r, position))
         copies: dict[object, int] = {}
-        for value, own in readers.items():
+        for value, uses in readers.items():
             nbytes = self._graph.ops[value[0]].sizes[value[1]]
             produced = [self._output(value, label) for label in self._labels[value[0]]]
             wanted = [
                 [self._input(r, position, label) for label in self._labels[r]]
-                for r, position in own
+                for r, position in uses
             ]
             node = self._node_of[value[0]]
-            if len(own) > 1:
+            if len(uses) > 1:
                 forms = sorted({form for form in chain(produced, *wanted) if form[0] != SUM})
                 # Classes have numbers of their own in each block, kinds have not.
                 names = tuple((self._kind(form[0]), form[1]) for form in forms)
@@ -274,13 +277,14 @@ class Labelling:
                 if copy == len(costs):
                     costs.append(np.zeros(len(forms)))
                     usages.append(np.zeros(len(forms)))
+                # A saved whole is there once on each device, of which the producer counts one.
                 saved = self._graph.ops[value[0]].saved and nbytes
                 usages[copy] += [
                     saved * (self._counts[k] - 1) if form == WHOLE else 0 for form, k in forms
                 ]
                 yield node, copy, self._table(produced, forms, nbytes)
                 node, produced = copy, forms
-            for (r, _), forms_of_reader in zip(own, wanted, strict=True):
+            for (r, _), forms_of_reader in zip(uses, wanted, strict=True):
                 yield node, self._node_of[r], self._table(produced, forms_of_reader, nbytes)
 
     def _kind(self, form: int) -> str:
@@ -295,10 +299,12 @@ class Labelling:
         key = source, target, nbytes
         if key not in self._exchanges:
             k, n = self._counts[source[1]], self._counts[target[1]]
+            # The larger team's rates; division 0 is of whole ops and has none.
             rates = self._rates[max((k, source[1]), (n, target[1]))[1] - 1]
             self._exchanges[key] = rates.exchange((source[0], k), (target[0], n), nbytes)
         return self._exchanges[key]
 
 
 def _integers(values: np.ndarray) -> np.ndarray:
+    # Limited, so that sums of costs stay within 64 bits.
     return np.ascontiguousarray(np.rint(np.minimum(values, 2.0**55))).astype(np.int64)

@@ -114,6 +114,7 @@ class LeastOverCuts:
 
     def seconds(self, mean: Mean) -> float:
         """The bound by a mean."""
+        # With weights in proportion to 1 / launch, a launch costs the same on all devices.
         inverse = 1 / np.maximum([d.launch for d in self._problem.cluster.devices], 1e-12)
         weight = mean.launch * inverse / inverse.sum() + (1 - mean.launch) * self._load.weight
         costs, others = self._costs(mean, weight)
@@ -129,6 +130,7 @@ class LeastOverCuts:
         )
         plan = solve_sharding(problem, time_limit=None, rounds=ROUNDS, threads=1)
         price = self._load.price
+        # The price of all memory is subtracted, as in a Lagrangian; both terms err to the low side.
         room = mean.load * float((price * self._problem.capacity)[price > 0].sum())
         return (plan.bound * self._unit + others) * (1 - ROUNDING) - room * (1 + ROUNDING)
 
@@ -168,6 +170,7 @@ class LeastOverCuts:
         seconds = problem.seconds
         priced = self._load.price * problem.persistent[:, None]
         whole = mean.load * (weight * seconds + priced).min(axis=1)
+        # Each further part costs a launch at least.
         further = mean.load * np.where(np.isfinite(seconds), weight * launch, np.inf).min(axis=1)
         on_path = (1 - mean.load) * self._on_path
         alone = on_path * seconds.min(axis=1)
@@ -177,8 +180,10 @@ class LeastOverCuts:
             + on_path * (launch + (seconds - launch) / most).min(axis=1)
             for least, most in self._ranges
         ]
+        # An addition that stays partial has its whole size in each part.
         sums = [least * whole + alone for least, _ in self._ranges]
         columns = np.column_stack([whole + alone, *parts, *sums])
+        # The last row is of all ops outside the letter graph.
         total = np.zeros((len(self._letters.ops) + 1, columns.shape[1]))
         np.add.at(total, self._number, columns)
         costs = [total[i, own] for i, own in enumerate(self._columns)]

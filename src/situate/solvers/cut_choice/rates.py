@@ -39,6 +39,7 @@ class Rates:
     @classmethod
     def of(cls, problem: Problem, division: Division) -> Rates:
         """The rates of the first accelerators, one for each part."""
+        # Two at least, because whole ops on one device exchange tensors over a link.
         members = accelerators(problem)[: max(2, division.count)]
         pairs = [(a, b) for a in members for b in members if a != b]
         devices = [problem.cluster.devices[d] for d in members]
@@ -76,6 +77,7 @@ class Rates:
         if want == WHOLE:
             others = n - 1 if n > 1 else 1
             return self.send(nbytes * self.part(k), others) + self.kernel(2 * nbytes)
+        # A part is cut into n slices, and the slices of all k join to a part of the other kind.
         pieces = self.kernel(2 * nbytes * self.part(k), n) + self.kernel(2 * nbytes * self.part(n))
         return pieces + self.send(nbytes * self.part(k) / n, n - 1)
 
@@ -84,6 +86,7 @@ class Rates:
         want, n = target
         if want == WHOLE:
             return 0.0 if k >= n else self.send(nbytes, n - 1)
+        # Each device has the whole, and cuts a part of its own.
         if k == n:
             return self.kernel(2 * nbytes * self.part(n))
         return self.kernel(2 * nbytes, n) + self.send(nbytes * self.part(n), n - 1)
@@ -97,4 +100,5 @@ class Rates:
             return self.kernel(2 * nbytes, n) + self.send(nbytes_of_part, n - 1) + adds
         if n == 1:
             return self.send(nbytes, 1) + self.kernel(3 * (k - 1) * nbytes, k - 1)
+        # A reduce-scatter, then an all-gather.
         return self._summed(k, (0, k), nbytes) + self.exchange((0, k), target, nbytes)

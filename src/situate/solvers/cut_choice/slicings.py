@@ -69,9 +69,9 @@ def plan_in_slices(
     for shares in _shares(batch, divisions):
         if ops * len(shares) > most_ops:
             continue
-        own = min(_plans(step_of, shares, cuts, most_ops), key=_value, default=None)
-        if own is None or best is None or _value(own) < (1 - MIN_GAIN) * _value(best.plan):
-            best = best if own is None else SlicePlan(shares, own)
+        plan = min(_plans(step_of, shares, cuts, most_ops), key=_value, default=None)
+        if plan is None or best is None or _value(plan) < (1 - MIN_GAIN) * _value(best.plan):
+            best = best if plan is None else SlicePlan(shares, plan)
         elif len(set(shares)) == 1:
             break
     return best
@@ -84,18 +84,18 @@ def is_better(sliced: Result, other: Result) -> bool:
 
 def _shares(batch: Sequence[int], divisions: Sequence[Division]) -> Iterator[Shares]:
     """Shares of the batch, unequal ones first."""
-    own = [cut.shares for division in divisions if (cut := division.cut(BATCH, batch))]
-    yield from sorted(dict.fromkeys(own), key=lambda shares: (len(set(shares)) == 1, len(shares)))
+    rows = [cut.shares for division in divisions if (cut := division.cut(BATCH, batch))]
+    yield from sorted(dict.fromkeys(rows), key=lambda shares: (len(set(shares)) == 1, len(shares)))
 
 
 def _plans(
     step_of: StepOf, shares: Shares, cuts: Sequence[Cuts | None], most_ops: float
 ) -> Iterator[Result]:
     """Feasible plans of a step in these slices."""
-    for own in cuts:
+    for cuts_of_step in cuts:
         # A step that cannot be sliced or cut so has no plan.
         with suppress(SituateError):
-            problem = step_of(shares, own)
+            problem = step_of(shares, cuts_of_step)
             if problem is None or problem.n > most_ops:
                 continue
             plan = solve(problem, evaluations=_evaluations(problem))

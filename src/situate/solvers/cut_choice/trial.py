@@ -87,6 +87,7 @@ def trial_of(step: CutStep, whole: Problem) -> Trial:
     if short is None:
         return Trial(step, whole)
     problem = short.problem_of(None)
+    # Devices lose as much memory as the step loses persistent bytes.
     fraction = problem.persistent.sum() / max(1, whole.persistent.sum())
     trial = Trial(short, problem, min(1.0, float(fraction)), ROOM * int(problem.persistent.max()))
     return replace(trial, problem=trial.on_devices(problem))

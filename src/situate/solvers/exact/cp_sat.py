@@ -137,6 +137,7 @@ def _run(cp: Any, search: Search, model: Model, ending: float, bounds: bool) -> 
         bounds: True if the model's bound is one on the search's objective.
     """
     seconds, evaluations_left = _seconds_left(search), _evaluations_left(search)
+    # A share of the evaluations is for decoding solutions, the rest for the solver.
     effort = (
         None
         if evaluations_left is None
@@ -189,6 +190,7 @@ def _vary(search: Search, solution: Solution) -> None:
         return
     rng = np.random.default_rng(search.seed)
     placement, span = op_devices(search.problem, solution.device), np.ptp(solution.start) + 1
+    # Starts move by up to a share of the span, first by little.
     for reach in np.linspace(0.02, 0.5, VARIATIONS) * span:
         if search.finished():
             return

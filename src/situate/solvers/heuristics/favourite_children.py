@@ -131,6 +131,7 @@ class _Rows:
         """Compressed rows: starts (rows + 1,), columns (k,) and values (k,)."""
         row, column, value = (np.concatenate(parts) for parts in zip(*self._entries, strict=True))
         by_row = np.argsort(row, kind="stable")
+        # An empty row starts where the next one does.
         start = np.searchsorted(row[by_row], np.arange(self.count + 1))
         return start.astype(np.int32), column[by_row].astype(np.int32), value[by_row]
 
@@ -155,8 +156,8 @@ def favourite_children(problem: Problem, seconds: float | None) -> Order:
         MissingExtra: highspy is not installed.
     """
     program = favourite_program(problem)
-    apart = program.apart(None if seconds is None else SHARE * seconds)
-    is_favourite = program.free & (apart < MAX_FAVOURITE_X)
+    separation = program.apart(None if seconds is None else SHARE * seconds)
+    is_favourite = program.free & (separation < MAX_FAVOURITE_X)
     favourite = np.full(problem.n, -1, np.int32)
     favourite[program.producer[is_favourite]] = program.consumer[is_favourite]
     return favourite

@@ -62,6 +62,7 @@ def _rounds(devices: int, slices: int) -> list[range]:
     """Slices that go through a chunk together: one per device, or a few more if the number of
     slices is no multiple of the devices."""
     count = max(1, slices // devices)
+    # Rounded up, so that the first rounds are the larger ones.
     ends = [-(-slices * number // count) for number in range(count + 1)]
     return [range(begin, end) for begin, end in pairwise(ends)]
 

@@ -108,6 +108,7 @@ def _by_slice(problem: Problem, teams: int) -> Ints:
     cut, ops = problem.graph.slices, problem.graph.ops
     assert cut is not None
     of_slice = shared_out(np.array(cut.shares, np.float64)[:, None].repeat(teams, axis=1))
+    # A replica is with the team that has most of its slices.
     of_replica = [
         int(np.bincount(of_slice[np.array(cut.replica) == r]).argmax())
         for r in range(max(1, len(cut.replicas)))
@@ -118,6 +119,7 @@ def _by_slice(problem: Problem, teams: int) -> Ints:
             team[unit] = of_slice[op.slice]
         elif op.replica is not None:
             team[unit] = of_replica[op.replica]
+    # The other parameters: the largest first, each to the emptiest team.
     for unit in np.argsort(-problem.unit_persistent, kind="stable").tolist():
         if team[unit] < 0 and problem.unit_persistent[unit]:
             team[unit] = int(load.argmin())
@@ -137,6 +139,7 @@ def by_replica(sites: Sites, line: Line) -> Iterator[Ints]:
         own = op.replica if op.slice is None else slices.replica[op.slice]
         pipeline[unit] = NOWHERE if own is None else own
     stage = _by_stage(sites, line, np.full(stages, 1 / stages))
+    # Teams are numbered pipeline after pipeline.
     yield np.where(pipeline >= 0, pipeline * stages + stage, NOWHERE)
 
 

@@ -261,6 +261,7 @@ class HierarchicalLearner:
         """(k,) advantages: rewards less the baseline."""
         rewards = -np.sqrt(seconds)
         mean, decay = float(rewards.mean()), self._settings.baseline
+        # The average before these rewards.
         baseline = mean if math.isnan(self._baseline) else self._baseline
         self._baseline = decay * baseline + (1 - decay) * mean
         if self._settings.normalise:

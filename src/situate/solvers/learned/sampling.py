@@ -156,6 +156,7 @@ class Sampling:
         )
         origins = measurements.origins or (None,) * len(measurements)
         for row in np.argsort(seconds, kind="stable").tolist():
+            # Rows rise in seconds, so no later one is a new best.
             if not seconds[row] < best:
                 break
             again = self._elsewhere(self.machine, placements[row], origins[row])

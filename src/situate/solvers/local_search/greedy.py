@@ -70,6 +70,7 @@ class _Climb:
                 moves_made = self._run(min(moves, self._allowed()))
                 if not moves_made:
                     break
+                # At least one, so that the loop ends.
                 moves -= max(1, moves_made // self._count)
         finally:
             self._offer()

@@ -105,12 +105,12 @@ class HillClimber:
         return int(self._noisy and 0 < self._measurement_count < MEASUREMENTS)
 
     def _neighbour(self, generator: Generator) -> NDArray[np.int32]:
-        near = self._best.copy()
-        while any(self._levels) and (near == self._best).all():
+        neighbour = self._best.copy()
+        while any(self._levels) and (neighbour == self._best).all():
             alone = generator.random() < self._alone
             level = self._levels[0] if alone else self._level(generator)
-            self._move_block(level[generator.integers(len(level))], near, generator)
-        return near
+            self._move_block(level[generator.integers(len(level))], neighbour, generator)
+        return neighbour
 
     def _random_devices(self, level: Level, generator: Generator) -> NDArray[np.int32]:
         devices = self._best.copy()

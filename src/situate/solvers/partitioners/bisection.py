@@ -48,6 +48,7 @@ class Bisection:
             order=generator.permutation(len(part)),
             share=float(share),
         )
+        # The first side keeps its number; the second one begins at `middle`.
         part[side == SECOND] = middle
         self._split(part, first, middle, generator)
         self._split(part, middle, end, generator)

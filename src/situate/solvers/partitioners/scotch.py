@@ -75,13 +75,13 @@ def distances(mapping: Mapping) -> NDArray[np.int64]:
     bytes_moved = mapping.graph.bytes
     mean = float(bytes_moved[bytes_moved > 0].mean()) if bytes_moved.any() else 0.0
     problem, devices = mapping.problem, np.ix_(mapping.devices, mapping.devices)
-    there = problem.latency[devices] + mean / problem.bandwidth[devices]
+    one_way = problem.latency[devices] + mean / problem.bandwidth[devices]
     away = ~np.eye(len(mapping.devices), dtype=bool)
-    both = there + there.T
-    nearest = both[away & (both > 0)].min(initial=np.inf)
+    round_trip = one_way + one_way.T
+    nearest = round_trip[away & (round_trip > 0)].min(initial=np.inf)
     with np.errstate(over="ignore"):
         # If no link takes time, `nearest` is infinite and all ratios are 0, which clip to 1.
-        ratio = np.rint(both / nearest)
+        ratio = np.rint(round_trip / nearest)
     return np.asarray(np.clip(ratio, 1, FARTHEST), np.int64)
 
 

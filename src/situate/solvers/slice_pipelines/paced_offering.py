@@ -68,7 +68,7 @@ def _routes(problem: Problem) -> Iterator[Ints]:
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """What the passes of a slice take and hold at each place of a line (length,).
+    """Seconds and bytes of the passes of a slice at each place of a line (length,).
 
     Attributes:
         seconds: by kind of pass; W includes sums of gradients and updates.
@@ -99,7 +99,9 @@ def _table(problem: Problem, line: Line) -> _Table:
         return np.bincount(at, problem.size[tensors], length).astype(np.float64)
 
     forward, inputs = sums(sliced & ~line.backward), sums(line.backward & ~weights)
+    # All other ops of a place count as W, such as sums and updates.
     of_weights = np.maximum(0, line.seconds.min(axis=1) / line.count - forward - inputs)
+    # (tensors,) activations that gradients of weights still read.
     read_late = np.zeros(len(problem.size), bool)
     read_late[edge_tensors(problem)[weights[problem.consumers]]] = True
     read_late &= sliced[problem.producer] & ~weights[problem.producer] & (problem.resident == 0)
@@ -108,6 +110,7 @@ def _table(problem: Problem, line: Line) -> _Table:
         line,
         {"F": forward, "I": inputs, "W": of_weights},
         sizes(read_late) / line.count,
+        # k slices have k - 1 sums, of which one is alive at a time.
         sizes(is_sum[problem.producer]) / max(1, line.count - 1),
         sizes(problem.resident == 1),
         np.isin(np.arange(problem.units), problem.unit[phase == "update"]),
@@ -152,6 +155,7 @@ class _PacedPipeline:
     def _stages(self, margin: float) -> Stages:
         table, line = self._table, self._table.line
         device = np.searchsorted(self._devices, self._route).tolist()
+        # Where a CPU updates, parameters alone stay with the device.
         lasting = np.where(self._on_cpu, table.parameters, line.persistent) + table.sums
         held = np.minimum(table.held, line.activations)
         capacity = self._problem.capacity[self._devices]
@@ -173,6 +177,7 @@ class _PacedPipeline:
         of_unit = self._route[np.searchsorted(self._borders, place, "right")]
         cpus = np.flatnonzero(~problem.accelerators)
         if len(cpus):
+            # (devices,) the CPU behind each device's fastest link.
             nearest = cpus[problem.bandwidth[:, cpus].argmax(axis=1)]
             moves = self._table.spillable & self._on_cpu[place]
             of_unit = np.where(moves, nearest[of_unit], of_unit)

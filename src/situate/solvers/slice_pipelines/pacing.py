@@ -77,6 +77,7 @@ class _PacedList:
         self._number = count()
         for part in range(slices):
             self._at(max(0, part + 1 - pace.burst) * pace.interval, False, Pass("F", part, 0))
+        # F, I and W of every slice on every stage.
         self._passes, self._expected = list[Pass](), 3 * slices * (self._last + 1)
 
     def run(self) -> tuple[float, list[Pass]]:
@@ -93,10 +94,12 @@ class _PacedList:
         return (now if len(self._passes) == self._expected else float("inf")), self._passes
 
     def _at(self, time: float, ends: bool, one_pass: Pass) -> None:
+        # The number orders events of one time by their entry.
         heappush(self._events, (time, next(self._number), ends, one_pass))
 
     def _get_ready(self, _: float, one_pass: Pass) -> None:
         kind, part, stage = one_pass
+        # Of one slice, the last stage first.
         heappush(self._ready[self._device[stage]], (URGENCY[kind], part, -stage, one_pass))
 
     def _start(self, now: float, device: int) -> None:

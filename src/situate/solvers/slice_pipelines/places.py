@@ -50,7 +50,7 @@ class _Places:
         self.place = np.full(problem.n, NOWHERE)
         self._first = slices == slices[slices >= 0].min()
         self._forward = self._first & ~backward
-        self._like = _likes(self._ops, slices, problem.graph.program_order)
+        self._signature = _signatures(self._ops, slices, problem.graph.program_order)
         along = _along(problem)
         along = along[self._forward[along]]
         rows = _rows(self._ops, along.tolist())
@@ -58,7 +58,7 @@ class _Places:
         self._last = int(rows[-1])
         self._place_shared()
         self._place_backward([op for op in self._order if self._first[op] and backward[op]])
-        self._place_alike()
+        self._place_counterparts()
 
     def _place_shared(self) -> None:
         """Give each op that depends on no slice the place of its first reader."""
@@ -118,16 +118,18 @@ class _Places:
         spans.pop("", None)
         return spans
 
-    def _place_alike(self) -> None:
+    def _place_counterparts(self) -> None:
         """Place ops of other slices like their counterparts in the first slice.
 
         A forward op still never precedes its inputs, and a backward op never follows them.
         """
-        place_of = {self._like[op]: int(self.place[op]) for op in self._order if self._first[op]}
+        place_of = {
+            self._signature[op]: int(self.place[op]) for op in self._order if self._first[op]
+        }
         for op in self._order:
             if self._slices[op] >= 0 and not self._first[op]:
                 back = self._backward[op]
-                place = place_of.get(self._like[op], self._last if back else 0)
+                place = place_of.get(self._signature[op], self._last if back else 0)
                 before = [
                     int(self.place[other])
                     for other in self._producers[op]
@@ -154,19 +156,19 @@ def _rows(ops: Sequence[Op], along: Ops) -> Ints:
     return np.cumsum(begins)
 
 
-_Like = tuple[str, str, str, int]
+_Signature = tuple[str, str, str, int]
 
 
-def _likes(ops: Sequence[Op], slices: Ints, program: Ops) -> dict[int, _Like]:
+def _signatures(ops: Sequence[Op], slices: Ints, program: Ops) -> dict[int, _Signature]:
     """For each op of a slice: its module, kind and phase, and its number among such ops.
 
     Corresponding ops of different slices have equal values.
     """
     counts: Counter[tuple[int, str, str, str]] = Counter()
-    likes: dict[int, _Like] = {}
+    signatures: dict[int, _Signature] = {}
     for op in program:
         if slices[op] >= 0:
-            like = ops[op].module, ops[op].kind, ops[op].phase
-            likes[op] = (*like, counts[slices[op], *like])
-            counts[slices[op], *like] += 1
-    return likes
+            kind = ops[op].module, ops[op].kind, ops[op].phase
+            signatures[op] = (*kind, counts[slices[op], *kind])
+            counts[slices[op], *kind] += 1
+    return signatures

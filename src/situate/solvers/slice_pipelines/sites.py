@@ -36,8 +36,8 @@ class Sites:
     def of(cls, problem: Problem) -> Sites:
         """The accelerators of a step, or the teams of a step in parts."""
         if all(op.part is None for op in problem.graph.ops):
-            own = np.array(accelerators(problem))[:, None]
-            return cls(problem, np.zeros(problem.units, np.int64), own)
+            devices = np.array(accelerators(problem))[:, None]
+            return cls(problem, np.zeros(problem.units, np.int64), devices)
         part = part_of_units(problem)
         return cls(problem, part, _teams_of(problem, part))
 
@@ -64,7 +64,9 @@ class Sites:
         """(units, sites) seconds by which each unit delays a site: those of a part on its device
         over the number of parts, as all devices work at once."""
         finite = np.where(np.isfinite(self.problem.unit_seconds), self.problem.unit_seconds, 0)
+        # (units, sites, parts)
         of_parts = finite[:, self.teams]
+        # Whole units (-1) take an index that `spread` overrules.
         own = np.take_along_axis(of_parts, np.maximum(self.part, 0)[:, None, None], axis=2)
         spread = self.part[:, None] < 0
         return np.where(spread, of_parts.mean(axis=2), own[:, :, 0]) / self.parts
@@ -76,6 +78,7 @@ class Sites:
         devices share their sums and updates. Other whole units are beside their largest tensor.
         """
         is_placed = (self.part >= 0) & (site >= 0)
+        # Index 0 stands in where there is none; `is_placed` leaves it out.
         device = self.teams[np.maximum(site, 0), np.maximum(self.part, 0)]
         of_unit = np.where(is_placed, device, NOWHERE)
         self._spread_parameters(of_unit, site)
@@ -119,6 +122,7 @@ def _teams_of(problem: Problem, part: Ints) -> Ints:
     # (units, devices): a unit that cannot run on a device takes no time there; it goes elsewhere.
     seconds = np.where(np.isfinite(problem.unit_seconds), problem.unit_seconds, 0)
     if len(devices) < count:
+        # Fewer devices than parts have several parts in turn.
         devices = np.resize(devices, count)
     total = np.zeros((count, problem.d))
     np.add.at(total, part[part >= 0], seconds[part >= 0])

@@ -119,11 +119,11 @@ def _crossing(problem: Problem, slices: Ints, place: Ints, length: int) -> Float
     end = begin.copy()
     np.minimum.at(begin, copy, place[reader])
     np.maximum.at(end, copy, place[reader])
-    apart = end > begin
+    crosses = end > begin
     # Differences: a tensor opens behind its first place and closes behind its last, so running sums
     # have the bytes of those open at each border.
-    opened = _sums(begin[apart] + 1, size[apart], length + 1)
-    closed = _sums(end[apart] + 1, size[apart], length + 1)
+    opened = _sums(begin[crosses] + 1, size[crosses], length + 1)
+    closed = _sums(end[crosses] + 1, size[crosses], length + 1)
     return np.cumsum(opened - closed)
 
 

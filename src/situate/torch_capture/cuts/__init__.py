@@ -94,6 +94,7 @@ def _indivisible(own: Cut, one: LetterClass) -> SituateError:
     if one.units < count:
         remedy = f"give at most {one.units} parts"
     else:
+        # The most even shares: they differ by one unit at most.
         near = [one.units * (i + 1) // count - one.units * i // count for i in range(count)]
         remedy = f"give shares that add up to {one.units}, such as {':'.join(map(str, near))}"
     return SituateError(

@@ -176,6 +176,7 @@ class _Search:
         }
         alike: dict[Output, list[Output]] = {}
         for node, descriptor in described_outputs(self._trace.graph):
+            # By name, since the class is in a private module of PyTorch.
             if type(descriptor).__name__ == "GradAOTOutput":
                 name = self._trace.canonical.get(path(descriptor.grad_of))
                 gradient = self._outputs[node]
@@ -212,6 +213,7 @@ class _Search:
         """The further dimensions of an op that a class cuts along one of its letters."""
         _, dim, outer = dimension
         if isinstance(axis, Axis) and axis.dim == dim and outer % axis.outer == 0:
+            # Of an op's dimension within `outer` others, the class cuts each of so many ranges.
             ranges = outer // axis.outer
             fits = letter.size % ranges == 0 and letter.size > ranges
             if fits and (ranges == 1 or not letter.is_numbered):
@@ -225,6 +227,7 @@ class _Search:
             return
         members.append(member)
         self._ranges.setdefault((node, self._letters[node].index(letter)), set()).add(ranges)
+        # Every member is cut at the same shares, so the units divide all.
         letter_class.units = gcd(letter_class.units, letter.size // ranges)
         if letter.kind:
             letter_class.kinds.add(letter.kind)

@@ -68,6 +68,7 @@ class _Builder:
             op = pairs[-1][1].op
             place = f"{op.kind} {op.module} {op.phase}"
             places[place] += 1
+            # Without the numbers of layers, an op has the same name in each repeated block.
             tie = f"{re.sub(r'[0-9]+', '*', place)} {places[place]}"
             numbers = tuple(i for i, _ in pairs)
             if node.op == "call_function":

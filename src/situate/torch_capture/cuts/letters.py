@@ -125,6 +125,7 @@ def local(node: fx.Node, letter: Letter, piece: Piece, own: Sequence[fx.Node]) -
     from torch import fx
 
     remaining = iter(own)
+    # `map_arg` comes to the nodes in the order of `operands`.
     args, kwargs = fx.map_arg((node.args, node.kwargs), lambda _: next(remaining))
     if letter.sizes is not None:
         args, kwargs = _with(node, args, kwargs, letter.sizes(arguments(node), piece))

@@ -186,6 +186,7 @@ class _Step:
             copy.meta["val"] = part.view(node.meta["val"])
             copy.meta[names.PART] = i
             if division.outer > 1:
+                # Ranges have a dimension of their own in the part, and none in its readers.
                 sizes = list(node.meta["val"].shape)
                 sizes[division.dim] = division.outer * (end - begin)
                 view = torch.ops.aten.view.default
@@ -203,6 +204,7 @@ class _Step:
         for i, part in enumerate(self._parts_of[name]):
             gradient = value.piece(division, i)
             if division.outer > 1:
+                # The part counts its ranges along one more dimension, so its gradient does.
                 sizes = list(gradient.meta["val"].shape)
                 sizes[part.dim : part.dim + 1] = [part.outer, part.end - part.begin]
                 view = torch.ops.aten.view.default
@@ -275,6 +277,7 @@ class _Step:
     ) -> None:
         letter, sources = member.letter, [self._value(source) for source in operands(node)]
         units = letter.size // member.ranges
+        # The bounds in numbers of this op's letter.
         scaled = [bound * units // letter_class.units for bound in bounds]
         divisions = [
             None

@@ -82,6 +82,7 @@ class Value:
             return tuple(node.meta["val"].shape)
         division, nodes = self.parts
         sizes = list(nodes[0].meta["val"].shape)
+        # A part has `outer` ranges; the last bound is the length of a whole range.
         sizes[division.dim] = division.outer * division.bounds[-1]
         return tuple(sizes)
 
@@ -130,9 +131,11 @@ class Value:
             return self._sliced(self._whole[None], division, begin_end, None)
         assert self.parts is not None
         own, nodes = self.parts
+        # Along another dimension each part has a piece of the new part.
         if own.dim != division.dim:
             pieces = [self._sliced(n, division, begin_end, i) for i, n in enumerate(nodes)]
             return self._joined(pieces, own, number)
+        # Ranges of other lengths have no pieces in common.
         if own.outer != division.outer or own.bounds[-1] != division.bounds[-1]:
             return self._sliced(self.whole(number), division, begin_end, number)
         return self._joined(self._overlaps(division, number), division, number)
@@ -165,6 +168,7 @@ class Value:
         if outer > 1:
             split = (*sizes[:dim], outer, span, *sizes[dim + 1 :])
             node = self._call(aten.view.default, (node, split), part)
+        # The dimension that counts ranges is before the divided one.
         part_slice = self._call(aten.slice.Tensor, (node, dim + (outer > 1), begin, end), part)
         options = {"memory_format": torch.contiguous_format}
         copy = self._call(aten.clone.default, (part_slice,), part, options)

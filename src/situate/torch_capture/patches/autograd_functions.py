@@ -33,6 +33,7 @@ def functions_whole(training: bool) -> Iterator[FunctionsCalled]:
     """
     import torch
 
+    # The operators end with the block: their functions may not live on.
     with torch.library._scoped_library(NAMESPACE, "FRAGMENT") as library:
         yield partial(_functions_are_operators, library) if training else contextlib.nullcontext
 

@@ -89,6 +89,7 @@ def _data() -> property:
     import torch
     from torch._subclasses.fake_tensor import FakeTensor
 
+    # The attribute of the C++ class, which no function of Python wraps.
     of_base: Any = torch._C.TensorBase.data
 
     def assign(tensor: Any, value: torch.Tensor) -> None:

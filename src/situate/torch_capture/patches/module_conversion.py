@@ -85,6 +85,7 @@ def modules_stay_as_built() -> Iterator[None]:
                     raise Unsupported(CASTS.format(name, _described(tensor), _described(changed)))
         return module
 
+    # `to`, `half`, `float` and their like all go through `_apply`.
     with replaced(torch.nn.Module, "_apply", apply):
         yield
 

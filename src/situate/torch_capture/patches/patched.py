@@ -89,6 +89,7 @@ def code_replaced(function: Any, replacement: Callable[..., Any]) -> Iterator[No
     original = FunctionType(
         code, names, function.__name__, function.__defaults__, function.__closure__
     )
+    # Code has no variable to hold the replacement, so a global of its module does.
     names[REPLACEMENT] = partial(replacement, original)
     function.__code__ = _Redirected.call.__code__
     try:

@@ -50,6 +50,7 @@ class Regions:
         self._open: list[torch.autocast] = []
         self._casts = CastCache()
         graph = module.graph
+        # Export writes the begin and end of an autocast region as calls of these functions.
         entries = graph.find_nodes(op="call_function", target=autocast_mode._enter_autocast)
         for node in entries:
             node.target = self._enter

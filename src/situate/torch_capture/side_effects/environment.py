@@ -104,6 +104,7 @@ class _Walk:
 
     def __init__(self) -> None:
         self.places: list[Place] = []
+        # By id, with the object, so that no later object has the id of a freed one.
         self._visited: dict[int, object] = {}
         self._pending: list[tuple[object, str]] = []
 

@@ -87,6 +87,7 @@ class _Pass:
 
         norm = torch.ops.aten._native_batch_norm_legit_no_training.default
         x, eps = self.arguments["input"], self.arguments["eps"]
+        # With fixed statistics the momentum, 0.0, counts for nothing.
         return self.item(self.call(norm, x, weight, bias, mean, variance, 0.0, eps), 0)
 
     def stand_for(self, values: Sequence[fx.Node]) -> None:

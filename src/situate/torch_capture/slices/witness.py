@@ -138,6 +138,7 @@ def _flops_of_a_sample(part: Trace, axes: Sequence[int | None]) -> float:
     """Floating-point operations of a step's products, per sample of its slice."""
     total, samples = 0, 1
     for node in part.graph.nodes:
+        # By name, since the class is in a private module of PyTorch.
         descriptor = node.meta.get("desc")
         if type(descriptor).__name__ == "PlainAOTInput" and axes[descriptor.idx] is not None:
             samples = node.meta["val"].shape[axes[descriptor.idx]]

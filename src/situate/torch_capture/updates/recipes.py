@@ -83,6 +83,7 @@ def cast_model(model: torch.nn.Module) -> None:
     for module in model.modules():
         for parameter in module._parameters.values():
             if parameter is not None and parameter.dtype is torch.float32:
+                # The same object stays, for optimisers and tied names that hold it.
                 parameter.data = parameter.data.to(torch.bfloat16)
         for name, buffer in module._buffers.items():
             if buffer is not None and buffer.dtype is torch.float32:
@@ -164,6 +165,7 @@ def _read_master(trace: Trace, name: str, nodes: list[fx.Node]) -> None:
     users = {user for node in nodes for user in node.users}
     for node in nodes:
         weight = node.meta["val"]
+        # The placeholder is the master, and its readers get the cast.
         node.meta["val"] = weight.to(torch.float32)
     if not users:
         return

@@ -109,6 +109,7 @@ class _Draws:
         import torch
         from torch.utils._mode_utils import no_dispatch
 
+        # The fake mode would draw nothing.
         with no_dispatch():
             if kwargs.get("generator") is not None:
                 return func(*args, **{**kwargs, "device": kwargs["generator"].device}).cpu()

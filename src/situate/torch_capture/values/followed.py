@@ -136,6 +136,7 @@ class Followed:
         reals = self.arguments(func, args, kwargs)
         if reals is None:
             return None
+        # Outside of all modes, of which the fake one would return a tensor without values.
         with no_dispatch():
             return func(*reals[0], **reals[1])
 

@@ -202,6 +202,7 @@ class InputValues:
         if key not in self._comparisons:
             name = f"{example.name} {COMPARISONS[test[0]]} {test[1]}"
             values = compare(example.values, test)
+            # Behind the numbers of all inputs.
             self._comparisons[key] = FIRST_COMPARISON + len(self._comparisons)
             self._examples[self._comparisons[key]] = Example(
                 name, values, number, test, example.is_random

@@ -91,6 +91,7 @@ def compare(tensor: torch.Tensor, test: Test) -> torch.Tensor:
     """The result of a comparison, for a tensor that has values."""
     from torch.utils._mode_utils import no_dispatch
 
+    # Capture's fake mode would return a tensor without values.
     with no_dispatch():
         result: torch.Tensor = getattr(tensor, test[0])(test[1])
     return result

@@ -79,6 +79,7 @@ def styles(graph: Graph) -> Styles:
         wholes = _modules_read_whole(graph)
         for path in _whole_modules(graph):
             modules.setdefault(path, Style("sequence", path not in wholes))
+    # Reversed, so that a module's first op counts.
     order = {op.module: j for j, op in reversed(list(enumerate(graph.ops)))}
     in_order = sorted(modules, key=lambda path: order.get(path, len(order)))
     return Styles({path: modules[path] for path in in_order}, stream, _has_parallel_loss(graph))
@@ -191,6 +192,7 @@ def gathered_parameters(graph: Graph) -> dict[str, str]:
                 visited.add(k)
                 if reader.part != op.part:
                     gathered.setdefault(parameter_name(op), reader.module)
+                # A copy is a slice on its way to others, whose readers count.
                 elif reader.kind == "aten.clone":
                     pending.append(k)
     return gathered

@@ -138,6 +138,7 @@ def check_parts(problem: Problem) -> None:
 
 
 def _is_even(bounds: Sequence[int]) -> bool:
+    # In whole numbers: bound i is i of all parts.
     return all(bound * (len(bounds) - 1) == i * bounds[-1] for i, bound in enumerate(bounds))
 
 
@@ -220,6 +221,7 @@ class _Members:
                 for slices, team in zip(counts, meshes, strict=True)
             )
             raise PlanError(f"teams take unequal shares of the slices ({shares}): {RUNS}")
+        # By part, its device in each team; and the teams that hold parameters.
         columns, in_use = list(zip(*meshes, strict=True)), set()
         for (name, _), own in self.homes.items():
             for part, device in own.items():
@@ -231,6 +233,7 @@ class _Members:
                 in_use.add(columns[part].index(device))
         slices = self._problem.graph.slices
         is_copied = slices is not None and len(slices.replicas) > 1
+        # Without copies, parameters in several teams are shards.
         is_sharded = not is_copied and len(in_use) > 1
         order = tuple(meshes.index(team_of[piece]) for piece in sorted(team_of))
         return Teams(tuple(meshes), count // len(meshes), samples, order, is_sharded)

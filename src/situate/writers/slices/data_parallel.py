@@ -129,5 +129,5 @@ def _differences(problem: Problem, schedule: Schedule, plan: DataParallel) -> li
 def _whole_slices(problem: Problem, schedule: Schedule, plan: DataParallel) -> list[int]:
     """(n,) a slice's ops on its device; all other ops as in the plan."""
     device = [problem.cluster.names.index(name) for name in plan.device]
-    both = zip(problem.graph.ops, schedule.placement.tolist(), strict=True)
-    return [own if op.slice is None else device[op.slice] for op, own in both]
+    ops_and_devices = zip(problem.graph.ops, schedule.placement.tolist(), strict=True)
+    return [planned if op.slice is None else device[op.slice] for op, planned in ops_and_devices]

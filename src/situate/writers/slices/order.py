@@ -31,21 +31,22 @@ def followers(graph: Graph, of_op: Sequence[Pass | None], stages: int, slices: i
         before, after = of_op[producer], of_op[consumer]
         if before is not None and after is not None and before != after:
             successors[before].add(after)
-    apart = {(a.stage, a.slice) for a in of_op if a is not None and a.kind == "I"}
+    split_passes = {(a.stage, a.slice) for a in of_op if a is not None and a.kind == "I"}
     for stage, part in product(range(stages), range(slices)):
-        forward, backward = Pass(stage, "F", part), _backward(apart, stage, part)
+        forward, backward = Pass(stage, "F", part), _backward(split_passes, stage, part)
         successors[forward].add(backward)
-        if (stage, part) in apart:
+        if (stage, part) in split_passes:
             successors[backward].add(Pass(stage, "W", part))
+        # A runtime hands activations on and gradients back, stage by stage.
         if stage + 1 < stages:
             successors[forward].add(Pass(stage + 1, "F", part))
-            successors[_backward(apart, stage + 1, part)].add(backward)
+            successors[_backward(split_passes, stage + 1, part)].add(backward)
     return successors
 
 
-def _backward(apart: set[tuple[int, int]], stage: int, part: int) -> Pass:
+def _backward(split_passes: set[tuple[int, int]], stage: int, part: int) -> Pass:
     """The pass that another stage waits for."""
-    return Pass(stage, "I" if (stage, part) in apart else "B", part)
+    return Pass(stage, "I" if (stage, part) in split_passes else "B", part)
 
 
 def middles(schedule: Schedule, of_op: Sequence[Pass | None]) -> dict[Pass, float]:

@@ -132,13 +132,13 @@ def passes_of_ops(
             passes.
     """
     halves = _halves(problem, stage)
-    apart = set() if schedule is None else _apart(schedule, halves)
-    return [half and _whole(half, apart) for half in halves]
+    split_passes = set() if schedule is None else _apart(schedule, halves)
+    return [half and _whole(half, split_passes) for half in halves]
 
 
-def _whole(half: Pass, apart: set[tuple[int, int]]) -> Pass:
+def _whole(half: Pass, split_passes: set[tuple[int, int]]) -> Pass:
     """The backward pass that a half is of, unless the halves are apart."""
-    keep = half.kind == "F" or (half.stage, half.slice) in apart
+    keep = half.kind == "F" or (half.stage, half.slice) in split_passes
     return half if keep else half._replace(kind="B")
 
 

@@ -47,8 +47,8 @@ def _placement(
     """(n,) parameters and updates on the devices of their parts; other ops as in the plan."""
     device_of = {path: part_stage.device for part_stage in stages for path in part_stage.parts}
     devices = placement_by_module(problem, schedule, device_of)
-    both = zip(stage, devices, strict=True)
-    return np.array([d if s == ONCE else stages[s].device for s, d in both], np.int32)
+    stages_and_devices = zip(stage, devices, strict=True)
+    return np.array([d if s == ONCE else stages[s].device for s, d in stages_and_devices], np.int32)
 
 
 def _op_order(problem: Problem, of_op: Sequence[Pass | None], order: Sequence[Pass]) -> Order:

@@ -133,7 +133,9 @@ def step_costs(model: Transformer, run: Run, machine: Machine) -> StepSeconds:
     states = state_seconds(work)
     elements = sum(_stage_elements(model, table, 0))
     parts = step_seconds(model, run, machine, table)
+    # ZeRO-3 starts a collective in every layer; other modes count one start, as `states` does.
     latency = float(states.latency[0]) * _layers(model, run) if gathers_often(run) else 0.0
+    # Per element, because the graph multiplies by the elements of a block.
     scale = factors.get("data", 1.0) / elements
     overlap = run.recipe.software.overlap
     return StepSeconds(
@@ -189,6 +191,7 @@ def _waiting(model: Transformer, run: Run, machine: Machine) -> float:
     """Seconds a layer and a micro-batch that the GPU waits for launches."""
     table = LayoutTable.of([run.layout])
     rounds = run.layout.count + float(idle_rounds(model, run, machine, table)[0])
+    # Launches of the whole step, with the idle rounds of its pipeline.
     launches = float(step_seconds(model, run, machine, table)["launches"][0])
     return launches / (rounds * _layers(model, run))
 

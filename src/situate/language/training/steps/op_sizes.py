@@ -101,6 +101,7 @@ class OpSizes:
             return self._layers(block) * self._of_direction(both, direction)
         if action == "update":
             return costs.update * self.elements(block)
+        # A collective takes the part of its seconds that no pass hides.
         return costs.exposure * self._collective(costs, action) * self.elements(block)
 
     def _of_direction(self, part: PartSeconds, direction: str) -> float:

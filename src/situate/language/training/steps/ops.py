@@ -76,6 +76,7 @@ class StepOps:
         program = self.program(stage, member)
         self._places[stage, member] = len(self.ops), program.place
         gpu = stage * self.division.members + member
+        # Bytes of libraries, which one update of a device holds.
         libraries = round(self.sizes.bytes.constant)
         for slot in program.slots:
             holds = slot.action == "update"

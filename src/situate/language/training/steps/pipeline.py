@@ -59,6 +59,7 @@ def _warm_up(layout: Layout, stage: int, count: int) -> int:
     later = layout.pp - 1 - stage
     if layout.vp == 1:
         return later
+    # Megatron-LM's interleaved schedule begins with two passes for each later stage.
     chunks = (layout.vp - 1) * group_size(count, layout.pp)
     return chunks + (later if layout.zero_bubble else 2 * later)
 
@@ -68,6 +69,7 @@ def _pass(layout: Layout, direction: Direction, number: int, count: int) -> Stag
     if layout.vp == 1:
         return StagePass(direction, 0, number)
     group = group_size(count, layout.pp)
+    # A turn takes `group` micro-batches through all chunks, one chunk after the other.
     turn, place = divmod(number, group * layout.vp)
     chunk, offset = divmod(place, group)
     if direction != "forward":

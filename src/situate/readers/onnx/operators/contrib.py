@@ -190,6 +190,7 @@ def _gather_shapes(call: Call) -> list[Shape]:
     import onnx
 
     data, axis = list(call.shape(0)), call.number("gather_axis")
+    # A byte of uint8 packs two numbers of 4 bits; other types hold one number each.
     if call.element(0) == onnx.TensorProto.UINT8:
         data[-1] *= 8 // call.number("bits", 4)
     return [(*data[:axis], *call.shape(1), *data[axis + 1 :])]

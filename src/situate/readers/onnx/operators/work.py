@@ -183,6 +183,7 @@ def _attention(node: Any, inputs: Sequence[Info], outputs: Sequence[Info]) -> in
     result = outputs[0].elements
     scores = math.prod(query) if key else result
     keys = _positions(key or query) + (past[-2] if past else 0)
+    # A multiply-add for each number of a query and key, and of a score and value.
     return projections + 2 * keys * (scores + result)
 
 

@@ -88,12 +88,15 @@ def _workspace(problem: Problem, line: Order, label: Ints) -> Ints:
     begin = place[problem.producer]
     end = begin.copy()
     np.maximum.at(end, tensor, place[problem.consumers])
+    # Tensors that leave their run are outputs, not workspace.
     across = problem.output.astype(bool) | problem.resident.astype(bool)
     across[tensor[label[problem.consumers] != label[edge_producers(problem)]]] = True
     size, change = np.where(across, 0, problem.size), np.zeros(problem.n + 1, np.int64)
     np.add.at(change, begin, size)
     np.subtract.at(change, end + 1, size)
+    # Changes at the begin and behind the last reader add up to the bytes at each place.
     in_use = np.cumsum(change)[:-1] + problem.workspace[line]
+    # Runs are contiguous on the line, so each has its largest bytes from its begin.
     return np.maximum.reduceat(in_use, np.flatnonzero(np.diff(label[line], prepend=-1)))
 
 
@@ -101,6 +104,7 @@ def _units(problem: Problem, label: Ints) -> Ints:
     """(runs,) a number for all runs that share a device; -1 for runs that share it with none."""
     runs = int(label.max()) + 1
     shared = in_shared_units(problem)
+    # The least number spreads from run to unit and back until all that are joined share it.
     unit, before = np.arange(runs), np.full(runs, -1)
     run, of_op = label[shared], problem.unit[shared]
     while not np.array_equal(unit, before):
@@ -156,6 +160,7 @@ def _readers(problem: Problem, label: Ints) -> dict[int, tuple[int, ...]]:
     """By tensor, the other runs that read it; of those that stay within a run, the outputs."""
     tensor, runs = edge_tensors(problem), int(label.max()) + 1
     across = (label[problem.consumers] != label[edge_producers(problem)]) & ~problem.signal[tensor]
+    # One number a pair, so that `unique` leaves each once.
     pairs = np.unique(tensor[across] * runs + label[problem.consumers[across]])
     readers: dict[int, list[int]] = {t: [] for t in np.flatnonzero(problem.output).tolist()}
     for t, run in zip((pairs // runs).tolist(), (pairs % runs).tolist(), strict=True):

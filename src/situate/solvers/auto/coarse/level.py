@@ -76,4 +76,5 @@ class Level:
         """Placement and order (n,) of a coarse plan: run after run, each along the line."""
         placement = candidate.placement[self._label]
         place = places(order_of(coarse, candidate.schedule))[self._label]
+        # The last key counts first: run after run, then the line within each.
         return placement, np.lexsort((places(self._line), place)).astype(np.int32)

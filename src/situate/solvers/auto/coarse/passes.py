@@ -33,7 +33,9 @@ def pass_runs(problem: Problem, segments: int) -> tuple[Order, Ints]:
     kind = _kinds(problem, model, last)
     segment = _segments(problem, model, segments)
     backward = kind >= INPUTS
+    # A backward pass goes through the segments from the last one.
     along = np.where(backward, -segment, segment)
+    # Sources come before all slices, and updates behind them.
     turn = np.select([kind == SOURCE, kind == UPDATE], [-1, model.count], last)
     rank = np.empty(problem.n, np.int64)
     rank[np.lexsort((kind, along, backward, turn))] = np.arange(problem.n)
@@ -66,11 +68,13 @@ def _segments(problem: Problem, model: Line, count: int) -> Ints:
     seconds = np.append(0, np.cumsum(model.seconds.min(axis=1)))
     size = seconds[-1] / count
     borders = []
+    # Near each even border, the place that fewest bytes cross, then the one nearest to it.
     for even in size * np.arange(1, count):
         first, last = np.searchsorted(seconds, (even - SLACK * size, even + SLACK * size))
         window = np.arange(first, max(first + 1, last))
         uneven = np.abs(seconds[window] - even)
         borders.append(window[np.lexsort((uneven, model.crossing[window]))[0]])
+    # An op without a place, such as an update, is where its unit is.
     place = np.where(model.place >= 0, model.place, model.of_unit[problem.unit])
     return np.searchsorted(np.array(borders), place, "right")
 

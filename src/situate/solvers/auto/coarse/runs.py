@@ -98,6 +98,7 @@ class _Merging:
         is none or `count` runs are left."""
         weight = self._weights()
         padded = np.concatenate(([-1.0], weight, [-1.0]))
+        # Of equal neighbours the first pair counts, so no run is in two pairs.
         first = np.flatnonzero((weight > 0) & (weight > padded[:-2]) & (weight >= padded[2:]))
         surplus = max(0, self._load.shape[1] - count)
         first = first[np.argsort(-weight[first], kind="stable")[:surplus]]
@@ -120,6 +121,7 @@ class _Merging:
         tiny = 1e-9 / runs
         seconds = (self._load[0, :-1] + tiny) * (self._load[0, 1:] + tiny)
         tie_break = 1 + 1e-6 * (np.arange(runs - 1) * 619 % TIE_BREAKS)
+        # A load is a part of the largest one allowed.
         mergeable = (
             (self._load[:, :-1] + self._load[:, 1:] <= 1).all(axis=0)
             & (self._kind[:-1] == self._kind[1:])

@@ -2,11 +2,11 @@
 the probability that an op is on the device of the anchor.
 
 REGAL proposes the keys of every op by itself, given the graph (A. Paliwal et al., ICLR 2020,
-Eq. 2). Plans differ in what they put together: two branches of a network may swap their devices,
-and each op then has another device, but its neighbours are still beside it. So this network scores
-edges, and ops in relation to one op, the `anchor`. Neither changes with the devices' names. The
-network reads nothing of the devices, and one set of weights serves any number of them. Devices that
-differ have no anchor, and the scores of edges serve alone.
+Eq. 2). Plans differ in the ops that they put together: two branches of a network may swap their
+devices, and each op then has another device, but its neighbours are still beside it. So this
+network scores edges, and ops in relation to one op, the `anchor`. Neither changes with the devices'
+names. The network reads nothing of the devices, and one set of weights serves any number of them.
+Devices that differ have no anchor, and the scores of edges serve alone.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MOST_WIDTH, MOST_ROUNDS, MOST_FEATURES, MOST_CONCENTRATION = 1024, 64, 256, 1000
 
 MOST_ALONE = 0.9
 """Least `Origin.most` where edges guide without ops: the best one in the trainings for time and for
-memory. Edges have to tell the search there what ops tell it elsewhere."""
+memory. There the scores of edges are all that guides the search."""
 
 Arrays = Mapping[str, Features]
 
@@ -98,10 +98,10 @@ class Scores:
 
 
 class Linker(Protocol):
-    """Says what belongs together."""
+    """Scores edges and ops by how well they belong together."""
 
     def scores(self, problem: Problem) -> Scores:
-        """For the edges and ops of a problem."""
+        """The scores of the edges and ops of a problem."""
         ...
 
 
@@ -147,12 +147,12 @@ class LinkageModel:
     ) -> Scores:
         """For these features, see `raw_features`, and for `Origin.most` or another."""
         origin = self.origin
-        together, beside = self.likely(nodes, edges, source, target)
+        together, beside = self.estimates(nodes, edges, source, target)
         # With `most` below one, breeding can still separate ends that the network is sure of.
         share = (origin.most if most is None else most) * together**origin.power
         return Scores(np.asarray(share, np.float32), beside, origin.concentration)
 
-    def likely(
+    def estimates(
         self, nodes: Features, edges: Features, source: Ints, target: Ints
     ) -> tuple[Features, Features | None]:
         """The network's estimate of shares of good plans.

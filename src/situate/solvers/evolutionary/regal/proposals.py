@@ -128,11 +128,11 @@ def proposals(
         pair = _of_priorities(problem, next(columns).ravel(), levels, proposed.ranked)
         guide.alpha[of_priorities], guide.beta[of_priorities] = pair
     if proposed.transfers:
-        sent = slice(n * (d + 1), keys)
+        of_transfers = slice(n * (d + 1), keys)
         # (keys of transfers, 2): a producer's choice holds for all its tensors and all devices.
-        of_sent = next(columns)[problem.producer[: (keys - sent.start) // d].repeat(d)]
-        pair = beta_distributions(of_sent.ravel(), proposed.transfers)
-        guide.alpha[sent], guide.beta[sent] = pair
+        of_producers = next(columns)[problem.producer[: (keys - of_transfers.start) // d].repeat(d)]
+        pair = beta_distributions(of_producers.ravel(), proposed.transfers)
+        guide.alpha[of_transfers], guide.beta[of_transfers] = pair
     if proposed.crossover:
         of_crossover = next(columns)
         categories = [of_crossover[:, :d].ravel(), of_crossover[:, d]]
@@ -235,6 +235,7 @@ def _channels_alike(problem: Problem) -> bool:
     if not problem.rules.contention:
         return True
     count = len(np.unique(channel[between]))
+    # A channel for each pair of devices, whatever the direction.
     both_ways = 2 * count == between.sum() and np.array_equal(channel, channel.T)
     return count <= 1 or count == between.sum() or both_ways
 

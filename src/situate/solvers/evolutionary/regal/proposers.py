@@ -62,7 +62,7 @@ class ConstantProposer:
 
 
 class LinkageProposer:
-    """Proposes a constant, what is bred together, and ops for the anchor's device.
+    """Proposes a constant, parts to breed together, and ops for the anchor's device.
 
     Args:
         linker: of edges and ops.

@@ -25,6 +25,7 @@ class _Common(NamedTuple):
     def mask(self, mask: Shape, q: Shape) -> Axis | None:
         """The axis of a mask, which is broadcast to (b, h, t, s)."""
         d = self.query.dim
+        # A mask of fewer dimensions lacks the first ones.
         at = d - (4 - len(mask))
         return Axis(at, inner=self.query.inner) if at >= 0 and mask[at] == q[d] > 1 else None
 

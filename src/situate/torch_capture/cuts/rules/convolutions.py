@@ -96,6 +96,8 @@ def _convolution_backward(node: fx.Node) -> list[Letter]:
         gradients = outputs(own, row, row)
         letters.append(Letter(groups, (out, own, row), gradients, sizes, kind="channels"))
     else:
+        # Parts along output channels add up the input's gradient. Of parts along input channels,
+        # one makes the bias's gradient, which does not depend on them.
         columns = outputs("sum", Axis(0), Axis(0))
         rows = outputs(Axis(1), Axis(1), "once")
         letters += [

@@ -90,6 +90,7 @@ def _large(letters: Sequence[Letter]) -> list[Letter]:
 
 
 def _broadcast(term: tuple[int, ...], dims: int, d: int, size: int) -> Axis | None:
+    # A term of fewer dimensions lacks the first ones.
     at = d - (dims - len(term))
     return Axis(at) if at >= 0 and term[at] == size else None
 

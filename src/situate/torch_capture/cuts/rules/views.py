@@ -55,6 +55,7 @@ def factors(before: Sequence[int], after: Sequence[int]) -> Iterator[tuple[int, 
 def _axis_at(sizes: Sequence[int], ends: Sequence[int], low: int, high: int) -> Axis | None:
     """The axis of the factor between two products of leading dimensions."""
     for d, size in enumerate(sizes):
+        # Dimension d spans the leading products from begin to end; the factor is a part of it.
         begin, end = ends[d], ends[d + 1]
         if begin <= low and high <= end and size > 1 and low % begin == 0 and end % high == 0:
             return Axis(d, low // begin, end // high)
@@ -221,6 +222,7 @@ def _cat(node: fx.Node) -> list[Letter]:
     ]
     lengths = {part[dim] for part in parts if part != (0,)} if not is_stack else set()
     if len(lengths) == 1 and (0,) not in parts and (length := lengths.pop()) > 1:
+        # Equal parts make the dimension so many ranges, each of which is cut.
         result.append(Letter(length, axes(dim), (Axis(dim, outer=len(parts)),)))
     return result
 

@@ -277,6 +277,7 @@ def _diagonal(call: Call, source: Relation) -> Relation:
     pair = {call.arguments["dim1"] % rank, call.arguments["dim2"] % rank}
     if source.axis in pair:
         raise Unrelated(Reason.PAIRS)
+    # Both dimensions leave their places, and the diagonal becomes the last one.
     return replace(source, axis=source.axis - sum(dim < source.axis for dim in pair))
 
 

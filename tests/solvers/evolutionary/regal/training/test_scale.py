@@ -45,7 +45,7 @@ class Estimates:
     def origin(self) -> Any:
         return SimpleNamespace(shape=SimpleNamespace(ops=self.beside is not None))
 
-    def likely(self, *features: Any) -> tuple[Any, Any]:
+    def estimates(self, *features: Any) -> tuple[Any, Any]:
         return self.together, self.beside
 
 

@@ -40,8 +40,8 @@ from situate.solvers.evolutionary.regal.training.train import WEIGHTS, make_fold
 from situate.version import VERSION
 
 LEARNING_RATE, WEIGHT_DECAY, CLIP, BATCH = 2e-3, 1e-2, 1.0, 8
-"""Of AdamW (Loshchilov and Hutter, arXiv:1711.05101), its largest norm of a gradient, and graphs
-of a step."""
+"""Settings of AdamW (Loshchilov and Hutter, arXiv:1711.05101), the largest norm of a gradient, and
+the number of graphs in a step."""
 
 Targets = tuple[Tensor, Tensor]
 """Targets, and their weights in the loss."""
@@ -140,12 +140,12 @@ def lesson(problem: Problem, options: Options) -> Lesson:
     """A problem, and the shares of the teachers' plans."""
     features, plans = raw_features(problem), placements(problem, options)
     source, target = features[2:]
-    first = anchor(problem)
+    anchor_op = anchor(problem)
     return Lesson(
         problem,
         *features,
         together=_shares(plans[:, source] == plans[:, target]),
-        beside=None if first is None else _shares(plans == plans[:, [first]]),
+        beside=None if anchor_op is None else _shares(plans == plans[:, [anchor_op]]),
     )
 
 
@@ -168,7 +168,7 @@ def placements(problem: Problem, options: Options) -> Ints:
 class TorchOperations:
     """See `situate.policies.edge_network.Operations`."""
 
-    def positive(self, x: Array) -> Array:
+    def relu(self, x: Array) -> Array:
         """See `Operations`."""
         return torch.relu(x)
 
@@ -191,6 +191,7 @@ def initial_parameters(shape: EdgeShape, seed: int) -> dict[str, Tensor]:
     dimensions = shape.parameters()
     parameters = {}
     for name, size in dimensions.items():
+        # A bias has as many inputs as its matrix.
         limit = dimensions[name.removesuffix(".bias")][0] ** -0.5
         values = torch.empty(size).uniform_(-limit, limit, generator=generator)
         parameters[name] = values.requires_grad_()
@@ -209,17 +210,18 @@ def fit(
     # A feature that is the same everywhere has no scale.
     scaling = nodes.mean(axis=0), np.maximum(nodes.std(axis=0), np.float32(1e-3))
     parameters = initial_parameters(shape, options.seed)
-    ascent = torch.optim.AdamW(parameters.values(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(ascent, options.epochs)
-    unseen = [_batch([lesson], *scaling) for lesson in held_out]
-    best, curve, draw = parameters, Curve(), np.random.default_rng(options.seed)
+    optimizer = torch.optim.AdamW(parameters.values(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, options.epochs)
+    validation = [_batch([lesson], *scaling) for lesson in held_out]
+    best, curve, generator = parameters, Curve(), np.random.default_rng(options.seed)
     for epoch in range(1, options.epochs + 1):
         # Divided and rounded up, so that no batch is larger than `BATCH`.
-        order = np.array_split(draw.permutation(len(lessons)), -(-len(lessons) // BATCH))
-        batches = (_batch([lessons[i] for i in part], *scaling) for part in order)
-        loss = float(np.mean([_step(parameters, ascent, batch) for batch in batches]))
+        count = -(-len(lessons) // BATCH)
+        parts = np.array_split(generator.permutation(len(lessons)), count)
+        batches = (_batch([lessons[i] for i in part], *scaling) for part in parts)
+        loss = float(np.mean([_step(parameters, optimizer, batch) for batch in batches]))
         schedule.step()
-        curve.append((epoch, loss, _mean_loss(parameters, unseen)))
+        curve.append((epoch, loss, _mean_loss(parameters, validation)))
         report(f"{epoch} epochs: loss {loss:.4f}, on held-out graphs {curve[-1][2]:.4f}")
         if curve[-1][2] <= min(point[2] for point in curve):
             best = {name: value.detach().clone() for name, value in parameters.items()}
@@ -227,13 +229,15 @@ def fit(
     return arrays | dict(zip(("mean", "scale"), scaling, strict=True)), curve
 
 
-def _step(parameters: Mapping[str, Tensor], ascent: torch.optim.Optimizer, batch: Batch) -> float:
+def _step(
+    parameters: Mapping[str, Tensor], optimizer: torch.optim.Optimizer, batch: Batch
+) -> float:
     """One step of training; the loss before it."""
     loss = _loss(parameters, batch)
-    ascent.zero_grad()
+    optimizer.zero_grad()
     torch.autograd.backward([loss])
     torch.nn.utils.clip_grad_norm_(parameters.values(), CLIP)
-    ascent.step()
+    optimizer.step()
     return float(loss.detach())
 
 
@@ -247,6 +251,7 @@ def _loss(parameters: Mapping[str, Tensor], batch: Batch) -> Tensor:
 
 def _cross_entropy(scores: Tensor, targets: Targets) -> Tensor:
     target, weight = targets
+    # Weights add up to one, so the sum is a mean.
     return binary_cross_entropy_with_logits(scores, target, weight, reduction="sum")
 
 
@@ -259,6 +264,7 @@ def _batch(lessons: Sequence[Lesson], mean: Features, scale: Features) -> Batch:
     """Graphs side by side, their targets (e,), and the weight of each edge; all graphs weigh the
     same."""
     begins = np.cumsum([0, *(len(lesson.nodes) for lesson in lessons)])
+    # `begins` has one entry more, the number of all ops.
     graph = edge_graph(
         (np.concatenate([lesson.nodes for lesson in lessons]) - mean) / scale,
         np.concatenate([lesson.edges for lesson in lessons]),

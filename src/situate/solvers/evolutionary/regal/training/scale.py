@@ -92,7 +92,7 @@ def _values(
     """By scale, the mean value over seeds."""
     simulator = Simulator(lesson.problem)
     guide = _constant_guide(simulator)
-    together, beside = model.likely(lesson.nodes, lesson.edges, lesson.source, lesson.target)
+    together, beside = model.estimates(lesson.nodes, lesson.edges, lesson.source, lesson.target)
     of_scales = (
         Scores((most * together**power).astype(np.float32), beside, concentration)
         for most, power, concentration in scales

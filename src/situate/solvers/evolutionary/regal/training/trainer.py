@@ -87,8 +87,8 @@ class Trainer:
         machine = train.machine
         features = features_of(machine.objective, len(machine.cluster.devices), settings)
         self._baseline = Baseline(features, settings.shape, generator(seed, 1), AS_PLAIN)
-        both = nn.ModuleList([policy, self._baseline])
-        self._ascent = Ascent(both, "adam", settings.learning_rate, settings.clip)
+        networks = nn.ModuleList([policy, self._baseline])
+        self._ascent = Ascent(networks, "adam", settings.learning_rate, settings.clip)
         self._trials = trials
         self.step, self.curve = 0, list[Point]()
         self._best = flat(policy)
