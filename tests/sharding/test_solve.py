@@ -130,7 +130,6 @@ def test_threads_change_nothing():
 def test_a_time_limit_ends_the_search():
     problem = random_problem(3, ops=60, most=6, tight=0.5)
     plan = solve_sharding(problem, time_limit=0.2)
-    assert plan.rounds > 0
     assert plan.cost == problem.cost(plan.strategies)
 
 

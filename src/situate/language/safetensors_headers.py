@@ -5,6 +5,7 @@ https://huggingface.co/docs/safetensors#format
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from pathlib import Path
@@ -115,10 +116,10 @@ def _entry(name: str, raw: msgspec.Raw) -> _Entry:
     if entry.dtype not in TYPES or TYPES[entry.dtype].block > 1:
         raise ReadError(f"tensor {name!r} has the unknown type {entry.dtype[:20]!r}")
     begin, end = entry.data_offsets
-    elements = 1
-    for size in entry.shape:
-        elements *= max(size, -1)
-    if end - begin != elements * TYPES[entry.dtype].size or not 0 <= begin <= end < 2**63:
+    size = math.prod(entry.shape) * TYPES[entry.dtype].size
+    # Two negative sizes would have a positive product.
+    sound = min(entry.shape, default=0) >= 0 and 0 <= begin <= end < 2**63
+    if end - begin != size or not sound:
         raise ReadError(f"tensor {name!r}: its shape and its bytes contradict each other")
     return entry
 
