@@ -184,6 +184,9 @@ CONSTANTS: Mapping[tuple[Settings, Objective], Constant] = MappingProxyType(
         ("tuned", "memory"): _constant(_TUNED_MEMORY, 2, 1, 16, 5),
     }
 )
-"""Constants by settings and objective. Those for time are the best on the synthetic training set, and
-the one for memory in `tuned` settings is the best on the real one (`python -m
-research.regal.constants`; see research/results/regal_constants_*.json). The other is set by hand."""
+"""Constants by settings and objective.
+
+Those for time are the best on the synthetic training set, and the one for memory in `tuned`
+settings is the best on the real one (`python -m research.regal.constants`, which writes
+research/results/regal_constants_*.json). The other is set by hand.
+"""
