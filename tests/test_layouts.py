@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.layouts.cells import Unpriced, cell_of
 from benchmarks.layouts.megatron_tests import megatron_test
-from benchmarks.layouts.memory import margin, margin_row, predicted_gib, summary
+from benchmarks.layouts.memory import is_resumed, margin, margin_row, predicted_gib, summary
 from benchmarks.layouts.models import CONFIGS, named_model
 from benchmarks.layouts.programs import test_workspace as workspace_of_test
 from benchmarks.layouts.seconds import (
@@ -67,6 +67,18 @@ def test_a_row_is_a_run_with_its_layout():
     assert (cell.run.layout.count, cell.run.layout.devices) == (8, 8)
     assert cell.seconds == 0.221935232
     assert cell.run.recipe.software.attention == "scores"
+
+
+def test_bert_has_a_dense_layer_and_a_pooler_before_its_outputs():
+    test = megatron_test(row(TEST | {"model": "bert_mcore_tp4_pp1", "tp": "4", "pp": "1"}))
+    assert test is not None
+    assert test.model.head_weights >= 2 * 512**2
+
+
+def test_the_second_run_of_a_test_is_a_resumed_one():
+    path = TEST["path"].replace("a100.json", "a100_2nd.json")
+    assert is_resumed(cell_of(row(TEST | {"path": path})))
+    assert not is_resumed(cell_of(row(TEST)))
 
 
 def test_tokens_become_seconds():

@@ -166,6 +166,23 @@ def test_a_replica_has_the_states_of_muons_whole_embedding():
     assert roles["moments"][0] == 8 * GPT.embedding_weights
 
 
+def test_it_has_its_experts_too():
+    run = Run(run_of().layout, 4096, find_recipe("megatron", None, "muon"))
+    roles = peak_memory(MIXTRAL, run, table_of({"dp": 1024, "ep": 8, "zero": 1})).roles
+    experts = 32 * MIXTRAL.expert_weights / (1024 / 8)
+    assert roles["masters"][0] == 4 * (MIXTRAL.embedding_weights + experts)
+    assert roles["moments"][0] == 8 * MIXTRAL.embedding_weights + 4 * experts
+
+
+def test_tensor_parallelism_leaves_layers_before_the_output_whole():
+    pooled = replace(GPT, head_weights=1000)
+    plain, more = (
+        stage_weights(model, table_of({"tp": 8, "pp": 2}), np.ones(1, int))[0][0]
+        for model in (GPT, pooled)
+    )
+    assert more - plain == pooled.parameters - GPT.parameters == 1000
+
+
 def test_reserved_bytes_include_holes_and_buffers():
     memory = peak_memory(GPT, run_of(), table_of({"dp": 2}))
     assert memory.reserved[0] > memory.allocated[0] + memory.roles["communication"][0]

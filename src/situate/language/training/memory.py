@@ -119,7 +119,8 @@ def stage_weights(model: Transformer, table: LayoutTable, rank: Integers) -> tup
     ends = model.embedding_weights * _embeddings(model, table, rank)
     divided = attention + dense * model.network_weights + sparse * model.shared_weights + ends
     whole = (sparse + dense) * (model.norm_weights + latent) + sparse * model.router_weights
-    whole = whole + first * model.positions * model.hidden + last * model.hidden
+    whole = whole + first * model.positions * model.hidden
+    whole = whole + last * (model.hidden + model.head_weights)
     # The projection of a token's embedding beside the stream, and their normalisations.
     divided = divided + predictors * 2 * model.hidden**2
     whole = whole + predictors * 3 * model.hidden
@@ -181,17 +182,19 @@ def state_bytes(
         spread, expert_spread = shares[least]
         return size * (weights / spread + experts / expert_spread)
 
-    update, (spread, _) = recipe.optimizer, shares[1]
+    update, (spread, expert_spread) = recipe.optimizer, shares[1]
     moments = total(update.bytes, 1) + (update.end_bytes - update.bytes) * ends / spread
     if update.factored:
         # A row and a column of float32 numbers for each matrix.
         moments = total(8.0 / np.sqrt(model.hidden), 1)
     masters = total(recipe.master, 1)
     if update.whole:
-        # One of the replicas has the states of the whole embedding, however few others it has.
+        # One of the replicas has the states of the whole embedding, however few others it has, and
+        # its share of the experts, which other replicas divide among themselves.
         embedding = np.minimum(ends, model.embedding_weights / table.tp)
-        masters = np.maximum(masters, recipe.master * embedding)
-        moments = np.maximum(moments, update.end_bytes * embedding)
+        own = experts / expert_spread
+        masters = np.maximum(masters, recipe.master * (embedding + own))
+        moments = np.maximum(moments, update.end_bytes * embedding + update.bytes * own)
     device = np.where(table.offload == 1, 0.0, 1.0)
     return {
         "weights": total(recipe.weight, 3),
