@@ -116,6 +116,7 @@ class LayerPasses:
         attention: the core of attention.
         memory: normalisations, residuals, activations.
         tensor, experts, context: exchanges of tensor, expert and context parallelism.
+        joins: results of the steps of context parallelism's ring, joined in float32.
     """
 
     projections: Pass
@@ -126,6 +127,7 @@ class LayerPasses:
     tensor: Pass
     experts: Pass
     context: Pass
+    joins: Pass
 
     @property
     def products(self) -> Pass:
@@ -142,7 +144,7 @@ class LayerPasses:
             "memory": self.memory.total,
             "tensor": self.tensor.total,
             "experts": self.experts.total,
-            "context": self.context.total,
+            "context": self.context.total + self.joins.total,
         }
 
 
@@ -248,6 +250,7 @@ def layer_passes(work: Workload) -> LayerPasses:
         tensor=_tensor(work).repeating(full),
         experts=_experts(work).repeating(full),
         context=_context(work, attention.total),
+        joins=_joins(work),
     )
 
 
@@ -366,12 +369,17 @@ def _context(work: Workload, attention: Floats) -> Pass:
     amount = work.width * work.tokens * both * (table.cp - 1)
     once = send_seconds(work.machine, table.tp.astype(float), amount)
     seconds = np.where(table.cp > 1, 3 * once, 0.0)
-    # Each step of the ring joins its result with those before it, in float32.
-    elements = work.tokens * model.heads * model.value_head / table.tp
-    joined = 3 * pass_seconds(work.machine.weakest, 12 * elements * (table.cp - 1))
-    whole = np.maximum(seconds - 0.8 * attention, 0.05 * seconds) + joined
+    whole = np.maximum(seconds - 0.8 * attention, 0.05 * seconds)
     # Gradients go around too.
     return Pass(whole / 3, whole * 2 / 3)
+
+
+def _joins(work: Workload) -> Pass:
+    """Each step of the ring of keys and values joins its result with those before it."""
+    model, table = work.model, work.table
+    elements = work.tokens * model.heads * model.value_head / table.tp
+    forward = pass_seconds(work.machine.weakest, 12 * elements * (table.cp - 1))
+    return Pass(forward, 2 * forward)
 
 
 def head_seconds(work: Workload) -> Floats:

@@ -1,8 +1,9 @@
 """Seconds and bytes of a step's ops in a layout, by the formulas that price the layout.
 
 The ops of a step add up to the parts of `step_seconds`. A block of layers has two ops in each
-direction, attention (projections, core and context parallelism) and network (the rest), and each
-has half of the layer's passes that only move memory.
+direction, attention (projections and core) and network (the rest), and each has half of the layer's
+passes that only move memory. With context parallelism, the products before attention's core are an
+op of their own (keys).
 """
 
 from __future__ import annotations
@@ -59,19 +60,22 @@ class StepSeconds:
     """Seconds of the ops of a step on one model of GPU.
 
     Attributes:
-        attention, network: the two parts of a layer.
+        keys, attention, network: the parts of a layer; keys take no time without context
+            parallelism.
         head: the output layer and the loss, in both directions.
-        tensor, experts: (forward, backward) exchanges of a layer for a micro-batch.
+        tensor, experts, context: (forward, backward) exchanges of a layer for a micro-batch.
         reduction, gathering: collectives of gradients and of weights, an element.
         exposure: the share of these collectives that computation does not hide.
         update: the optimizer's update, an element.
     """
 
+    keys: PartSeconds
     attention: PartSeconds
     network: PartSeconds
     head: float
     tensor: tuple[float, float]
     experts: tuple[float, float]
+    context: tuple[float, float]
     reduction: float
     gathering: float
     exposure: float
@@ -129,7 +133,9 @@ def step_costs(model: Transformer, run: Run, machine: Machine) -> StepSeconds:
     work = Workload.of(model, run, machine, table)
     factors = run.recipe.software.pace.factors
     passes = layer_passes(work)
-    attention, network = _parts(passes, factors, _waiting(model, run, machine))
+    keys, attention, network = _parts(
+        passes, factors, _waiting(model, run, machine), _key_share(model, run)
+    )
     states = state_seconds(work)
     elements = sum(_stage_elements(model, table, 0))
     parts = step_seconds(model, run, machine, table)
@@ -137,11 +143,13 @@ def step_costs(model: Transformer, run: Run, machine: Machine) -> StepSeconds:
     scale = factors.get("data", 1.0) / elements
     overlap = run.recipe.software.overlap
     return StepSeconds(
+        keys=keys,
         attention=attention,
         network=network,
         head=float(head_seconds(work)[0]) * factors.get("head", 1.0),
         tensor=_directions(passes.tensor, factors.get("tensor", 1.0)),
         experts=_directions(passes.experts, factors.get("experts", 1.0)),
+        context=_directions(passes.context, factors.get("context", 1.0)),
         reduction=(float(states.reduction[0]) + latency) * scale,
         gathering=(float(states.gathering[0]) + latency) * scale,
         exposure=ZERO3_EXPOSED if gathers_often(run) else 1 - overlap,
@@ -150,25 +158,38 @@ def step_costs(model: Transformer, run: Run, machine: Machine) -> StepSeconds:
 
 
 def _parts(
-    passes: LayerPasses, factors: dict[str, float], waiting: float
-) -> tuple[PartSeconds, PartSeconds]:
-    """Attention and network of a layer; each has half of the passes that only move memory, and half
-    of the seconds that the GPU waits for launches."""
+    passes: LayerPasses, factors: dict[str, float], waiting: float, key_share: float
+) -> tuple[PartSeconds, PartSeconds, PartSeconds]:
+    """Keys, attention and network of a layer.
 
-    def scaled(part: str, seconds: Pass) -> Pass:
-        factor = factors.get(part, 1.0)
+    Attention and network have half of the passes that only move memory each, and half of the
+    seconds that the GPU waits for launches.
+    """
+
+    def scaled(part: str, seconds: Pass, share: float = 1.0) -> Pass:
+        factor = share * factors.get(part, 1.0)
         return Pass(factor * seconds.forward, factor * seconds.backward)
 
     # Backward passes launch twice the kernels.
     shared = scaled("memory", passes.memory)
     shared = Pass(shared.forward / 2 + waiting / 6, shared.backward / 2 + waiting / 3)
-    projections = scaled("matrices", passes.projections)
+    keys = scaled("matrices", passes.projections, key_share)
+    projections = scaled("matrices", passes.projections, 1 - key_share)
     dense = scaled("matrices", passes.network) + scaled("grouped", passes.grouped)
-    core = scaled("attention", passes.attention) + scaled("context", passes.context)
+    core = scaled("attention", passes.attention) + scaled("context", passes.joins)
     return (
+        _part(keys, keys.forward),
         _part(projections + core + shared, projections.forward),
         _part(dense + shared, dense.forward),
     )
+
+
+def _key_share(model: Transformer, run: Run) -> float:
+    """Share of the products of attention's matrices before an exchange of keys and values."""
+    if run.layout.cp == 1:
+        return 0.0
+    output = model.heads * model.value_head * model.hidden
+    return 1 - output / model.attention_weights
 
 
 def _part(both: Pass, weight: Any) -> PartSeconds:

@@ -22,6 +22,15 @@ from situate.language.training.steps.site import Site
 from situate.language.training.transformer import Transformer
 
 
+EXCHANGES = {
+    "attention.forward": ("context",),
+    "network.forward": ("tensor", "experts"),
+    "attention.backward": ("tensor", "experts"),
+    "keys.backward": ("context",),
+}
+"""Exchanges between the parts of a block, by the op that waits for them."""
+
+
 class OpSizes:
     """The sizes of a step's ops.
 
@@ -87,7 +96,7 @@ class OpSizes:
 
     def _seconds(self, action: str, block: int) -> dict[str, float]:
         """Seconds of an op by the key of the device."""
-        rest = sum(exchange.rest for exchange in self.exchanges(action, block))
+        rest = sum(exchange.rest for exchange in self.exchanges(action, block).values())
         return {
             key: self._on_device(costs, action, block) + rest for key, costs in self._costs.items()
         }
@@ -96,9 +105,9 @@ class OpSizes:
         part, _, direction = action.partition(".")
         if part == "head":
             return costs.head
-        if part in ("attention", "network"):
-            both = costs.attention if part == "attention" else costs.network
-            return self._layers(block) * self._of_direction(both, direction)
+        parts = {"keys": costs.keys, "attention": costs.attention, "network": costs.network}
+        if part in parts:
+            return self._layers(block) * self._of_direction(parts[part], direction)
         if action == "update":
             return costs.update * self.elements(block)
         return costs.exposure * self._collective(costs, action) * self.elements(block)
@@ -134,17 +143,19 @@ class OpSizes:
         seconds = (1 - costs.exposure) * costs.gathering * self.elements(block)
         return exchange(self._site, self.rings.states, seconds)
 
-    def _exchanges(self, action: str, block: int) -> tuple[Exchange, ...]:
-        """The exchanges between a block's parts that an op waits for."""
-        direction = {"network.forward": 0, "attention.backward": 1}.get(action)
-        if direction is None:
-            rest = self.gather_exchange(block).rest if action.startswith("gather") else 0.0
-            return (Exchange(None, 0, rest),)
-        layers, costs = self._layers(block), self._slowest
-        return (
-            exchange(self._site, self.rings.tensor, layers * costs.tensor[direction]),
-            exchange(self._site, self.rings.experts, layers * costs.experts[direction]),
-        )
+    def _exchanges(self, action: str, block: int) -> dict[str, Exchange]:
+        """The exchanges between a block's parts that an op waits for, by their name."""
+        if action.startswith("gather"):
+            return {"weights": self.gather_exchange(block)}
+        layers, direction = self._layers(block), int(action.endswith("backward"))
+        return {
+            name: exchange(
+                self._site,
+                getattr(self.rings, name),
+                layers * getattr(self._slowest, name)[direction],
+            )
+            for name in EXCHANGES.get(action, ())
+        }
 
 
 def _costs_by_key(model: Transformer, run: Run, site: Site) -> dict[str, StepSeconds]:
