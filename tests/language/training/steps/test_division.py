@@ -11,7 +11,6 @@ from situate.language.training.layout import Layout
 from situate.language.training.steps.division import (
     JOINED_OPS,
     MAX_OPS,
-    parts_of,
     blocks_of,
     equal_division,
     unequal_division,

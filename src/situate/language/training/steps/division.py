@@ -32,11 +32,24 @@ class Division:
         chunks: layers of each chunk, in the order in which a micro-batch passes them; chunk `i` is
             on stage `i % pp`.
         counts: micro-batches of each replica.
+        whole: the layout whose seconds and bytes the step has, if devices of the division stand for
+            all of it (`representatives.py`); None if the division has all devices.
     """
 
     layout: Layout
     chunks: tuple[int, ...]
     counts: tuple[int, ...]
+    whole: Layout | None = None
+
+    @property
+    def priced(self) -> Layout:
+        """The layout whose seconds and bytes the step has."""
+        return self.whole or self.layout
+
+    @property
+    def devices(self) -> int:
+        """Devices of all stages."""
+        return self.members * self.layout.pp
 
     @property
     def members(self) -> int:
@@ -109,6 +122,11 @@ def blocks_of(division: Division) -> tuple[Block, ...]:
         f"--layout: the step has more than {MAX_OPS:,} ops on {division.layout.devices} GPUs: "
         "give fewer samples, or larger micro-batches"
     )
+
+
+def least_ops(division: Division) -> int:
+    """Ops of a step whose layers are joined as far as chunks allow."""
+    return _ops(division, _joined(division, max(division.chunks)))
 
 
 def _joined(division: Division, size: int) -> tuple[Block, ...]:

@@ -125,11 +125,11 @@ class DeviceEdges:
         """The weights of a block for one pass of a micro-batch."""
         gather = self._op(action, block, micro)
         self._step.control.append((gather, self._op(names[0], block, micro)))
-        exchange = self._step.sizes.gather_exchange(block)
-        if exchange.next is not None:
-            other = int(exchange.next[self._member])
+        sizes = self._step.sizes
+        if (seconds := sizes.hidden_seconds(action, block)) > 0:
+            other = int(sizes.rings.states[self._member])
             readers = [self._op(name, block, micro, other) for name in names]
-            self._step.send("weights", gather, readers, exchange.size, None)
+            self._step.send("weights", gather, readers, sizes.gathered(block), seconds)
 
     def _add_states(self, block: int) -> None:
         """Edges of weights and gradients: replicas exchange them, and the update reads them."""

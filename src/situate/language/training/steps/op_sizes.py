@@ -21,7 +21,6 @@ from situate.language.training.steps.program import EMBEDDING
 from situate.language.training.steps.site import Site
 from situate.language.training.transformer import Transformer
 
-
 EXCHANGES = {
     "attention.forward": ("context",),
     "network.forward": ("tensor", "experts"),
@@ -37,19 +36,22 @@ class OpSizes:
     Args:
         model: the transformer.
         run: layout, sequence, recipe.
-        site: the cluster.
+        site: the cluster, or a part of it whose devices stand for all.
+        rings: of a stage's devices at the site.
         blocks: the blocks of all chunks.
 
     Attributes:
         bytes: the bytes of a step on one device.
-        rings: the rings of a stage.
+        rings: of a stage's devices.
         often: True if every micro-batch gathers weights and reduces gradients.
     """
 
-    def __init__(self, model: Transformer, run: Run, site: Site, blocks: Sequence[Block]) -> None:
+    def __init__(
+        self, model: Transformer, run: Run, site: Site, rings: Rings, blocks: Sequence[Block]
+    ) -> None:
         self._run, self._site, self._blocks = run, site, blocks
         self.bytes = step_bytes(model, run)
-        self.rings = Rings.of(run.layout)
+        self.rings = rings
         self.often = gathers_often(run)
         self._slowest = step_costs(model, run, site.machine)
         self._costs = _costs_by_key(model, run, site)
@@ -57,7 +59,6 @@ class OpSizes:
         self.seconds = cache(self._seconds)
         self.exchanges = cache(self._exchanges)
         self.hidden_seconds = cache(self._hidden_seconds)
-        self.gather_exchange = cache(self._gather_exchange)
 
     def _layers(self, block: int) -> int:
         """Layers of a block; 0 for the ends of the model."""
@@ -82,6 +83,10 @@ class OpSizes:
     def activations(self, block: int) -> int:
         """Bytes that a block keeps of a micro-batch beside its input."""
         return round(max(self._layers(block) * self.bytes.activations - self.bytes.stream, 0.0))
+
+    def gathered(self, block: int) -> int:
+        """Bytes of a block's whole weights while a pass reads them."""
+        return round(self._run.recipe.gathered * self.elements(block))
 
     def workspace(self, action: str, block: int) -> int:
         """Bytes that an op needs while it runs: logits, recomputed activations, and whole gradients
@@ -137,16 +142,8 @@ class OpSizes:
         seconds = (1 - costs.exposure) * self._collective(costs, action) * self.elements(block)
         return ring_seconds(self._site, self.rings.states, seconds)
 
-    def _gather_exchange(self, block: int) -> Exchange:
-        """The transfers that gather the weights of a block for one pass."""
-        costs = self._slowest
-        seconds = (1 - costs.exposure) * costs.gathering * self.elements(block)
-        return exchange(self._site, self.rings.states, seconds)
-
     def _exchanges(self, action: str, block: int) -> dict[str, Exchange]:
         """The exchanges between a block's parts that an op waits for, by their name."""
-        if action.startswith("gather"):
-            return {"weights": self.gather_exchange(block)}
         layers, direction = self._layers(block), int(action.endswith("backward"))
         return {
             name: exchange(
@@ -162,7 +159,7 @@ def _costs_by_key(model: Transformer, run: Run, site: Site) -> dict[str, StepSec
     """Seconds on each model of GPU; exchanges are those of the whole machine."""
     machine = site.machine
     result = {}
-    for i, gpu in enumerate(machine.gpus):
+    for i, gpu in enumerate(machine.gpus[: len(site.devices)]):
         if (key := site.key(i)) not in result:
             alike = replace(machine, gpus=(gpu,) * machine.count)
             result[key] = step_costs(model, run, alike)
