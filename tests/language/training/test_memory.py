@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from situate.language.training.layout import LayoutTable, Run
+from situate.language.training.layout import SCHEDULES, LayoutTable, Run
 from situate.language.training.memory import (
     StageMemory,
     first_rank,
@@ -83,12 +83,21 @@ def test_only_the_ends_of_a_pipeline_have_the_embedding():
 
 # Logits.
 def test_the_last_stage_holds_gradients_of_logits_for_its_late_gradients():
-    tables = [table_of({"pp": 4, "count": 8, "zero_bubble": late}) for late in (False, True)]
-    plain, late = (
-        float(stage_memory(GPT, run_of(), table, last_rank(table)).roles["logits"][0])
-        for table in tables
-    )
+    table = table_of(*[{"pp": 4, "count": 8, "schedule": schedule} for schedule in SCHEDULES[:3]])
+    plain, late, later = stage_memory(GPT, run_of(), table, last_rank(table)).roles["logits"]
     assert late - plain == pytest.approx(3 * 2 * 4096 * GPT.vocabulary)
+    assert later - plain == pytest.approx(6 * 2 * 4096 * GPT.vocabulary)
+
+
+# ZB-V: a micro-batch ends on the stage where it began.
+def test_a_v_has_both_ends_of_the_model_on_its_first_stage():
+    table = table_of(*[{"pp": 4, "vp": 2, "count": 8, "schedule": "zero-bubble-v"}] * 4)
+    roles = stage_memory(GPT, run_of(), table, np.arange(4)).roles
+    assert roles["logits"][0] > roles["logits"][1:].max() == 0
+    # The output is no copy of the embedding there.
+    elements = GPT.layer_weights / 4 + GPT.embedding_weights + GPT.hidden
+    assert roles["weights"][0] == pytest.approx(2 * elements)
+    assert roles["weights"][3] == pytest.approx(2 * GPT.layer_weights / 4)
 
 
 # Golden values of Megatron-LM: gpt3_mcore_te_tp1_pp4_vp1_dist_optimizer_overlap_grad_reduce and

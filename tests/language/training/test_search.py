@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from situate.errors import SituateError
-from situate.language.training.layout import Run, check_layout
+from situate.language.training.layout import Run, V, check_layout
 from situate.language.training.machine import find_machine
 from situate.language.training.pricing import prices
 from situate.language.training.search import default_batch, legal_layouts, search
@@ -55,11 +55,12 @@ def test_answers_differ_in_their_degrees():
     assert len(degrees) == len(layouts)
 
 
-@pytest.mark.parametrize(("recipe", "expected"), [("fsdp2", {0, 1}), ("megatron", {0})])
+@pytest.mark.parametrize(("recipe", "expected"), [("fsdp2", {0, 1, 3}), ("megatron", {0})])
 def test_zero_bubbles_are_searched_where_the_program_has_them(recipe, expected):
     table = legal_layouts(LLAMA_8B, run_of(recipe), h100(), 16)
-    assert set(table.zero_bubble.tolist()) == expected
-    assert (table.vp[table.zero_bubble == 1] > 1).all()
+    assert set(table.schedule.tolist()) == expected
+    assert (table.vp[table.late] > 1).all()
+    assert (table.vp[table.schedule == V] == 2).all()
 
 
 def test_a_model_without_room_has_a_smallest_layout():

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable
 
 from situate.errors import SituateError
-from situate.language.training.layout import Layout, Run, group_size
+from situate.language.training.layout import H2, SCHEDULES, Layout, Run, V, group_size
 from situate.language.training.machine import Machine
 from situate.language.training.transformer import Transformer
 
@@ -182,10 +182,13 @@ def _torchtitan(model: Transformer, run: Run, machine: Machine) -> str:
 
 def _pipeline_schedule(model: Transformer, layout: Layout) -> list[str]:
     name = "Interleaved1F1B" if layout.vp > 1 else "1F1B"
-    if layout.zero_bubble:
+    if layout.schedule == SCHEDULES[H2]:
+        raise SituateError(f"torchtitan has no {layout.schedule}: take zero-bubble-v")
+    if layout.late:
         if layout.vp == 1:
             raise SituateError("torchtitan's zero-bubble schedules take several chunks: vp=2")
-        name = "InterleavedZeroBubble"
+        is_v = layout.schedule == SCHEDULES[V]
+        name = "ZBVZeroBubble" if is_v else "InterleavedZeroBubble"
     return [
         f"--parallelism.pipeline_parallel_schedule {name}",
         f"--parallelism.pipeline_parallel_microbatch_size {layout.micro}",
@@ -214,7 +217,7 @@ def _check_schedule(layout: Layout, program: str) -> None:
     Raises:
         SituateError: the program has no such schedule.
     """
-    if layout.zero_bubble:
+    if layout.late:
         raise SituateError(f"{program} has no zero-bubble schedule: take schedule=1f1b")
 
 

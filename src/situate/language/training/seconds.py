@@ -2,14 +2,14 @@
 
 A step has `count + (pp - 1) / vp` times the seconds of a micro-batch in one stage (Narayanan et
 al., arXiv:2104.04473, section 2.2), then collectives of gradients, which the last backward passes
-hide in part, and the update. A zero-bubble pipeline (ZB-H1; Qi et al., arXiv:2401.10241, table 2)
-waits for `F + B - W` in place of `F + B + W`: forward pass, gradients of inputs, and gradients of
+hide in part, and the update. Zero-bubble pipelines (Qi et al., arXiv:2401.10241, table 2 and
+section 6) wait for less than `F + B + W`: forward pass, gradients of inputs, and gradients of
 weights, which only matrix products have.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -208,8 +208,18 @@ def _idle_rounds(work: Workload, layer: dict[str, Floats]) -> Floats:
     whole = sum(layer.values(), np.zeros(len(table)))
     # The gradients of weights cost as much as the forward pass of their products.
     weights = _projections(work).forward + _dense(work).forward + _grouped(work).forward
-    share = np.where(table.zero_bubble == 1, 1 - 2 * weights / whole, 1.0)
-    idle: Floats = share * (table.pp - 1) / table.vp
+    passes = layer_passes(work)
+    forward = sum((getattr(passes, field.name).forward for field in fields(passes)), 0.0 * whole)
+    inputs = whole - forward - weights
+    longest = np.maximum(forward, inputs - forward)
+    waits = [
+        whole,
+        whole - 2 * weights,
+        # ZB-H2's F + B - 2 W counts from the first pass of a stage. Here all stages end together.
+        np.maximum(whole - 3 * weights, longest),
+        np.maximum(inputs, 2 * (inputs - weights)),
+    ]
+    idle: Floats = np.choose(table.schedule, waits) / whole * (table.pp - 1) / table.vp
     return idle
 
 

@@ -28,10 +28,16 @@ SMALL = replace(LLAMA_8B, layers=8)
 RUNS = {
     "1f1b": (SMALL, run_of(dp=2, pp=4, count=8, zero=1)),
     "interleaved": (SMALL, run_of(dp=2, pp=4, vp=2, count=8, zero=1)),
-    "zero bubble": (SMALL, run_of(dp=2, pp=4, count=8, zero=1, zero_bubble=True)),
+    "zero bubble": (SMALL, run_of(dp=2, pp=4, count=8, zero=1, schedule="zero-bubble")),
     "zero bubble, chunks": (
         SMALL,
-        run_of("fsdp2", dp=2, pp=4, vp=2, count=8, zero=3, zero_bubble=True),
+        run_of("fsdp2", dp=2, pp=4, vp=2, count=8, zero=3, schedule="zero-bubble"),
+    ),
+    "zb-h2": (SMALL, run_of(dp=2, pp=4, count=8, zero=1, schedule="zero-bubble-h2")),
+    "zb-v": (SMALL, run_of(dp=2, pp=4, vp=2, count=8, zero=1, schedule="zero-bubble-v")),
+    "tied zb-v": (
+        replace(SMALL, tied=True),
+        run_of(pp=4, tp=2, vp=2, count=8, sp=True, schedule="zero-bubble-v"),
     ),
     "tensor": (SMALL, run_of(tp=8, count=2, sp=True)),
     "tensor in a pipeline": (SMALL, run_of(dp=2, tp=2, pp=2, count=4, sp=True, zero=1)),

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.language.training.activations import layer_memory, stream_bytes
-from situate.language.training.layout import LayoutTable, Run
+from situate.language.training.layout import SCHEDULES, LayoutTable, Run
 from situate.language.training.machine import Machine
 from situate.language.training.memory import (
     NCCL_GROUP,
@@ -220,7 +220,7 @@ def step_bytes(model: Transformer, run: Run) -> StepBytes:
     layer, embedding, head = _elements(model, run)
     activations, repeated = layer_memory(model, run, table)
     tokens = table.micro * run.sequence / table.cp
-    logits = logit_bytes(model, run.recipe.software, table, table.pp - 1, tokens)
+    logits = logit_bytes(model, run.recipe.software, table, table.last_stage, tokens)
     # The op of the head runs the layers of further predictions too.
     logits = logits + table.mtp * (activations + 4 * stream_bytes(model, run, table))
     layout = run.layout
@@ -277,11 +277,11 @@ def _elements(model: Transformer, run: Run) -> tuple[Elements, Elements, Element
     middle = _stage_elements(model, table, -1)
     count = _layers(model, run)
     # With two stages or more, embedding and head are on different ones.
-    apart = LayoutTable.of([replace(layout, pp=max(layout.pp, 2))])
+    apart = LayoutTable.of([replace(layout, pp=max(layout.pp, 2), schedule=SCHEDULES[0])])
     between = _stage_elements(model, apart, -1)[0]
     embedding = _stage_elements(model, apart, 0)[0] - between
     head = _stage_elements(model, apart, max(layout.pp, 2) - 1)[0] - between
-    if layout.pp == 1:
+    if not layout.last_stage:
         # A tied output is the embedding.
         head = _stage_elements(model, table, 0)[0] - middle[0] - embedding
     return (middle[0] / count, middle[1] / count), (embedding, 0.0), (head, 0.0)

@@ -29,8 +29,7 @@ class Division:
 
     Attributes:
         layout: degrees of parallelism.
-        chunks: layers of each chunk, in the order in which a micro-batch passes them; chunk `i` is
-            on stage `i % pp`.
+        chunks: layers of each chunk, in the order in which a micro-batch passes them.
         counts: micro-batches of each replica.
         whole: the layout whose seconds and bytes the step has, if devices of the division stand for
             all of it (`representatives.py`); None if the division has all devices.
@@ -147,5 +146,5 @@ def _ops(division: Division, blocks: tuple[Block, ...]) -> int:
     layout = division.layout
     group = layout.cp * layout.tp
     # Forward, backward, and late gradients of weights.
-    ops = len(parts_of(layout)) * (3 if layout.zero_bubble else 2)
+    ops = len(parts_of(layout)) * (3 if layout.late else 2)
     return len(blocks) * ops * group * sum(division.counts)

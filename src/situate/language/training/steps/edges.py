@@ -24,7 +24,7 @@ class DeviceEdges:
         self._last = len(step.blocks)
         ops = block_ops(step.layout)
         self._forward, self._backward = ops["forward"], ops["backward"]
-        self._late = ops["weight"] if step.layout.zero_bubble else ()
+        self._late = ops["weight"] if step.layout.late else ()
 
     def add_all(self) -> None:
         """Add the edges of passes, of states and of gathered weights."""

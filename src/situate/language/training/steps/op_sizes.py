@@ -118,7 +118,7 @@ class OpSizes:
         return costs.exposure * self._collective(costs, action) * self.elements(block)
 
     def _of_direction(self, part: PartSeconds, direction: str) -> float:
-        late = part.weight if self._run.layout.zero_bubble else 0.0
+        late = part.weight if self._run.layout.late else 0.0
         return {"forward": part.forward, "backward": part.backward - late, "weight": late}[
             direction
         ]

@@ -44,8 +44,8 @@ class StepOps:
         self._programs: dict[tuple[int, int], DeviceProgram] = {}
         self._places: dict[tuple[int, int], tuple[int, dict[tuple[str, int, int], int]]] = {}
         # By block; the ends of the model are on the first and the last stage.
-        self._stages = {i: block.chunk % self.layout.pp for i, block in enumerate(self.blocks)}
-        self._stages |= {EMBEDDING: 0, len(self.blocks): self.layout.pp - 1}
+        self._stages = {i: self.layout.stage(block.chunk) for i, block in enumerate(self.blocks)}
+        self._stages |= {EMBEDDING: 0, len(self.blocks): self.layout.last_stage}
         self.ops: list[Op] = []
         self.devices: list[int] = []
         self.tensors: list[Tensor] = []

@@ -73,13 +73,13 @@ class DeviceProgram:
         self._block_ops = block_ops(layout)
         self._often = often
         self._reduces_often = often or layout.zero == 2
-        own = [i for i, block in enumerate(blocks) if block.chunk % layout.pp == stage]
+        own = [i for i, block in enumerate(blocks) if layout.stage(block.chunk) == stage]
         self._by_chunk = {
             chunk: [i for i in own if blocks[i].chunk // layout.pp == chunk]
             for chunk in range(layout.vp)
         }
         self._first = stage == 0
-        self._last = stage == layout.pp - 1
+        self._last = stage == layout.last_stage
         self._chunks = layout.vp
         self.parts = [
             *([EMBEDDING] if self._first else []),
