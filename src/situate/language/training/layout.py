@@ -231,7 +231,8 @@ class LayoutTable:
     @cached_property
     def late(self) -> Flags:
         """Gradients of weights run late."""
-        return self.schedule != ONE_F_ONE_B
+        flags: Flags = self.schedule != ONE_F_ONE_B
+        return flags
 
     @cached_property
     def last_stage(self) -> Integers:

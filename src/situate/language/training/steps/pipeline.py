@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
-from situate.language.training.layout import H2, SCHEDULES, Layout, V, group_size
+from situate.language.training.layout import H2, SCHEDULES, V_CHUNKS, Layout, V, group_size
 
 Direction = Literal["forward", "backward", "weight"]
 
@@ -84,22 +84,22 @@ def _v_passes(pp: int, stage: int, count: int) -> Iterator[StagePass]:
 
 def _v_turns(pp: int, stage: int, count: int) -> Iterator[tuple[Direction, int]]:
     """(direction, chunk) of the passes of ZB-V."""
-
-    def whole(chunk: int) -> list[tuple[Direction, int]]:
-        return [("backward", chunk), ("weight", chunk)]
-
+    forward, backward, weight = (
+        [(direction, 0), (direction, 1)] for direction in get_args(Direction)
+    )
+    whole = [[backward[chunk], weight[chunk]] for chunk in range(V_CHUNKS)]
     ahead, back = 2 * (pp - stage) - 1, pp - stage
-    yield from [("forward", 0)] * ahead
-    yield from [("forward", 1), ("forward", 0)] * stage
-    yield from [("forward", 1), *whole(1)] * back
-    # After `ahead + stage` forward passes of the first chunk and `pp` of the second one.
+    yield from forward[:1] * ahead
+    yield from [forward[1], forward[0]] * stage
+    yield from [forward[1], *whole[1]] * back
+    # So far `ahead + stage` forward passes of the first chunk, and `pp` of the second one.
     steady = count - ahead - stage
-    yield from [("forward", 0), *whole(0), ("forward", 1), *whole(1)] * steady
-    yield from [*whole(0), ("forward", 1), *whole(1)] * (count - pp - steady)
-    yield from [("backward", 0), ("backward", 1)] * stage
-    yield from whole(0) * back
-    yield from [("weight", 1)] * stage
-    yield from [("weight", 0)] * stage
+    yield from [forward[0], *whole[0], forward[1], *whole[1]] * steady
+    yield from [*whole[0], forward[1], *whole[1]] * (count - pp - steady)
+    yield from backward * stage
+    yield from whole[0] * back
+    yield from [weight[1]] * stage
+    yield from [weight[0]] * stage
 
 
 def _pass(layout: Layout, direction: Direction, number: int, count: int) -> StagePass:
