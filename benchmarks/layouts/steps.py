@@ -25,6 +25,7 @@ from situate.language.training.seconds import step_seconds
 from situate.language.training.software import PARTS, Pace
 from situate.language.training.steps.division import equal_division
 from situate.language.training.steps.graph import StepGraph, step_graph
+from situate.language.training.steps.representatives import representatives
 from situate.language.training.steps.site import Site, find_site
 from situate.language.training.transformer import parse_sizes
 from situate.simulation.decoding import decode
@@ -55,20 +56,21 @@ LAYOUTS = (
 
 
 def graph_of(cell: Cell) -> tuple[StepGraph, Site]:
-    """The step of a run, on a cluster of its GPUs.
+    """The step of a run, on the fewest GPUs that stand for all.
 
     Raises:
-        SituateError: it has too many ops or GPUs.
+        SituateError: it has too many ops.
     """
-    site = Site.of_machine(cell.machine)
-    return step_graph(cell.model, cell.run, site, equal_division(cell.model, cell.run.layout)), site
+    division = equal_division(cell.model, cell.run.layout)
+    site, part = representatives(cell.machine, division)
+    return step_graph(cell.model, cell.run, site, part), site
 
 
 def simulated_seconds(cell: Cell) -> float:
     """Seconds of a run's step in the order of its program.
 
     Raises:
-        SituateError: it has too many ops or GPUs.
+        SituateError: it has too many ops.
     """
     step, site = graph_of(cell)
     problem = Problem(step.graph, site.cluster)
