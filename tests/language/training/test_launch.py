@@ -104,6 +104,13 @@ def test_torchtitan_shards_or_replicates():
     assert "--training.local_batch_size 8" in pipeline
 
 
+def test_torchtitan_has_experts_among_sharded_replicas():
+    assert "expert_parallel_degree 8" in lines("ep=8,recipe=fsdp2", MIXTRAL)["torchtitan"]
+    line = lines("ep=8,recipe=fsdp2,zero=0", MIXTRAL)["torchtitan"]
+    assert line.startswith("cannot: ")
+    assert "cp x tp = 1: take zero=3" in line
+
+
 def test_hybrid_sharding_has_its_flags():
     titan = lines("dp=16,shard=8,recipe=fsdp2")["torchtitan"]
     assert "shard_degree 8 --parallelism.data_parallel_replicate_degree 2" in titan

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from situate.errors import SituateError
@@ -77,3 +78,11 @@ def test_a_batch_that_nothing_divides_is_refused():
 
 def test_the_batch_grows_with_the_gpus():
     assert default_batch(h100(16)) == 64
+
+
+def test_experts_are_among_the_replicas_that_torchtitan_shards():
+    table = legal_layouts(MIXTRAL, run_of("fsdp2"), h100(16), 16)
+    shard = np.where(table.shard > 0, table.shard, table.dp)
+    group = np.where(table.zero == 3, shard, 1) * table.cp * table.tp
+    assert (group % table.ep == 0).all()
+    assert (table.ep > 1).any()

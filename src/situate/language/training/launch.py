@@ -158,7 +158,13 @@ def _torchtitan(model: Transformer, run: Run, machine: Machine) -> str:
         raise SituateError("torchtitan has no zero=1 or 2: it replicates, or divides all (zero=3)")
     if layout.offload:
         raise SituateError("torchtitan offloads weights too (--training.enable_cpu_offload)")
-    shard = (layout.shard or layout.dp) if layout.zero == 3 else 1
+    shard = layout.shards
+    group = shard * layout.cp * layout.tp
+    if group % layout.ep:
+        raise SituateError(
+            f"torchtitan's ep must divide sharded replicas x cp x tp = {group}: take zero=3, or "
+            "another ep"
+        )
     flags = [
         f"--parallelism.data_parallel_shard_degree {shard}",
         f"--parallelism.data_parallel_replicate_degree {layout.dp // shard}",

@@ -106,6 +106,11 @@ class Layout:
         """True if gradients of weights run late."""
         return self.schedule != SCHEDULES[ONE_F_ONE_B]
 
+    @property
+    def shards(self) -> int:
+        """Replicas among which ZeRO-3 divides all states."""
+        return (self.shard or self.dp) if self.zero == 3 else 1
+
     def stage(self, chunk: int) -> int:
         """The stage of a chunk of layers, both in the order in which a micro-batch passes them."""
         if self.schedule == SCHEDULES[V] and chunk >= self.pp:

@@ -160,9 +160,24 @@ def _with_micro(
             (dp, tp, cp, ep, 1, pp, vp, micro, count, zero, shard, int(tp > 1), recompute, 0, order)
             for recompute, order in passes[vp]
             for shard in (shards if zero else (0,))
-            if not shard or ep <= shard * cp * tp
+            if _holds_experts(run, ep, zero, shard or dp, cp * tp)
         ]
     return rows
+
+
+def _holds_experts(run: Run, ep: int, zero: int, shard: int, group: int) -> bool:
+    """True if the program can divide experts among `ep` devices.
+
+    Args:
+        run: with the recipe's program.
+        ep: devices of the experts.
+        zero: ZeRO's stage.
+        shard: replicas among which it divides states.
+        group: devices of a replica's stage.
+    """
+    if run.recipe.software.experts_in_shards:
+        return (shard if zero == 3 else 1) * group % ep == 0
+    return ep <= shard * group
 
 
 def _passes(run: Run, vp: int) -> list[tuple[int, int]]:
