@@ -19,7 +19,7 @@ from benchmarks.layouts.seconds import GROUPS, Floats, Runs, cells_of, fit, publ
 from benchmarks.lib.record import Row as RecordRow
 from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.language.training.layout import LayoutTable, parse_layout
+from situate.language.training.layout import LayoutTable, Run, parse_layout
 from situate.language.training.pricing import price
 from situate.language.training.seconds import step_seconds
 from situate.language.training.software import PARTS, Pace
@@ -27,7 +27,7 @@ from situate.language.training.steps.division import equal_division
 from situate.language.training.steps.graph import StepGraph, step_graph
 from situate.language.training.steps.representatives import representatives
 from situate.language.training.steps.site import Site, find_site
-from situate.language.training.transformer import parse_sizes
+from situate.language.training.transformer import Transformer, parse_sizes
 from situate.simulation.decoding import decode
 from situate.solvers.starts import plan_from
 
@@ -174,6 +174,7 @@ def planned_row(name: str, sizes: str, cluster: str, text: str) -> RecordRow:
     start = plan_from(problem, step.placement, step.order)
     cpu = _cpu_seconds() - begin
     plan = plan_from(problem, step.placement, step.order, time_limit=SEARCH_SECONDS)
+    ops, seconds, peak = _on_representatives(model, run, site)
     return {
         "model": name,
         "cluster": cluster,
@@ -187,7 +188,19 @@ def planned_row(name: str, sizes: str, cluster: str, text: str) -> RecordRow:
         "formulas_gib": (figures.allocated + figures.roles["communication"]) / 2**30,
         "simulated_gib": float(start.start.peak.max()) / 2**30,
         "cpu_seconds": cpu,
+        "part_ops": ops,
+        "part_seconds_ratio": seconds / start.start.makespan,
+        "part_peak_ratio": peak / float(start.start.peak.max()),
     }
+
+
+def _on_representatives(model: Transformer, run: Run, site: Site) -> tuple[int, float, float]:
+    """Ops, seconds and bytes of a step on the fewest devices that stand for all."""
+    part_site, part = representatives(site.machine, equal_division(model, run.layout))
+    step = step_graph(model, run, part_site, part)
+    problem = Problem(step.graph, part_site.cluster)
+    schedule = decode(problem, step.placement, step.order, "serial")
+    return problem.n, float(schedule.makespan), float(schedule.peak.max())
 
 
 def _cpu_seconds() -> float:
