@@ -48,9 +48,12 @@ LAYOUTS = (
     ("Llama 3 8B", LLAMA_8B, "h100-2x8", "dp=2,pp=8,batch=64,schedule=zero-bubble-h2"),
     ("Llama 3 8B", LLAMA_8B, "h100-2x8", "dp=2,pp=8,batch=64,schedule=zero-bubble-v"),
     ("Llama 3 8B", LLAMA_8B, "h100-2x8", "dp=2,tp=2,cp=4,batch=16,seq=32768"),
+    ("Llama 3 8B", LLAMA_8B, "h100-2x8", "dp=8,pp=2,batch=64"),
+    ("Llama 3 8B", LLAMA_8B, "h100-2x8", "dp=4,tp=2,pp=2,batch=64,zero=0"),
     ("Llama 3 8B", LLAMA_8B, "h100-2x8", "dp=16,batch=64,recipe=fsdp2"),
     ("Mixtral 8x7B", MIXTRAL, "h100-2x8", "dp=8,pp=2,ep=8,batch=64,recompute=full"),
     ("Llama 3 70B", LLAMA_70B, "8x8xH100", "dp=2,tp=8,pp=4,batch=64,recompute=selective"),
+    ("Llama 3 70B", LLAMA_70B, "8x8xH100", "dp=16,tp=4,batch=64,recompute=full,recipe=fsdp2"),
 )
 """Layouts: name and sizes of the model, cluster, layout."""
 
