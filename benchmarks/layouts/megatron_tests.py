@@ -170,6 +170,10 @@ def _model(row: Mapping[str, str], settings: Settings) -> Transformer:
             experts=experts,
         ),
     )
+    if bert:
+        # A dense layer before the output, and the pooler of the second loss (`bert_lm_head.py`,
+        # `pooler.py`), with their biases and a normalisation.
+        model = replace(model, head_weights=2 * hidden**2 + 6 * hidden)
     return with_latent_attention(model, settings.latent) if settings.latent else model
 
 

@@ -42,6 +42,14 @@ def predicted_gib(cell: Cell) -> float:
     return float(size[0]) / 2**30
 
 
+def is_resumed(cell: Cell) -> bool:
+    """True if the run began from a checkpoint, so that its peak may be the loading of the file.
+
+    Megatron-LM's tests that resume publish their second run in files of their own.
+    """
+    return "_2nd" in cell.row["path"]
+
+
 def margin(ratio: Floats, level: float) -> float:
     """The factor on predicted bytes below which a share of new runs stays.
 
@@ -122,6 +130,9 @@ def main() -> None:
         for settings, kind in (("published", mask & precise), ("other", mask & ~precise)):
             if kind.any():
                 rows.append({"source": source, "settings": settings, **summary(ratio[kind])})
+    resumed = np.array([is_resumed(cell) for cell in cells])
+    for settings, kind in (("resumed", resumed), ("not resumed", ~resumed)):
+        rows.append({"source": "all", "settings": settings, **summary(ratio[kind])})
     rows.append({"source": "all", "settings": "all", **summary(ratio)})
     chosen = [cell for cell in cells if cell.precise]
     tables = {

@@ -19,14 +19,15 @@ from benchmarks.layouts.seconds import GROUPS, Floats, Runs, cells_of, fit, publ
 from benchmarks.lib.record import Row as RecordRow
 from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.language.training.layout import LayoutTable, parse_layout
+from situate.language.training.layout import LayoutTable, Run, parse_layout
 from situate.language.training.pricing import price
 from situate.language.training.seconds import step_seconds
 from situate.language.training.software import PARTS, Pace
 from situate.language.training.steps.division import equal_division
 from situate.language.training.steps.graph import StepGraph, step_graph
+from situate.language.training.steps.representatives import representatives
 from situate.language.training.steps.site import Site, find_site
-from situate.language.training.transformer import parse_sizes
+from situate.language.training.transformer import Transformer, parse_sizes
 from situate.simulation.decoding import decode
 from situate.solvers.starts import plan_from
 
@@ -44,28 +45,35 @@ LAYOUTS = (
     ("Llama 3 8B", LLAMA_8B, "h100-2x8", "dp=2,pp=8,batch=64"),
     ("Llama 3 8B", LLAMA_8B, "h100-2x8", "dp=2,pp=8,vp=2,batch=64"),
     ("Llama 3 8B", LLAMA_8B, "h100-2x8", "dp=2,pp=8,batch=64,schedule=zero-bubble"),
+    ("Llama 3 8B", LLAMA_8B, "h100-2x8", "dp=2,pp=8,batch=64,schedule=zero-bubble-h2"),
+    ("Llama 3 8B", LLAMA_8B, "h100-2x8", "dp=2,pp=8,batch=64,schedule=zero-bubble-v"),
+    ("Llama 3 8B", LLAMA_8B, "h100-2x8", "dp=2,tp=2,cp=4,batch=16,seq=32768"),
+    ("Llama 3 8B", LLAMA_8B, "h100-2x8", "dp=8,pp=2,batch=64"),
+    ("Llama 3 8B", LLAMA_8B, "h100-2x8", "dp=4,tp=2,pp=2,batch=64,zero=0"),
     ("Llama 3 8B", LLAMA_8B, "h100-2x8", "dp=16,batch=64,recipe=fsdp2"),
     ("Mixtral 8x7B", MIXTRAL, "h100-2x8", "dp=8,pp=2,ep=8,batch=64,recompute=full"),
     ("Llama 3 70B", LLAMA_70B, "8x8xH100", "dp=2,tp=8,pp=4,batch=64,recompute=selective"),
+    ("Llama 3 70B", LLAMA_70B, "8x8xH100", "dp=16,tp=4,batch=64,recompute=full,recipe=fsdp2"),
 )
 """Layouts: name and sizes of the model, cluster, layout."""
 
 
 def graph_of(cell: Cell) -> tuple[StepGraph, Site]:
-    """The step of a run, on a cluster of its GPUs.
+    """The step of a run, on the fewest GPUs that stand for all.
 
     Raises:
-        SituateError: it has too many ops or GPUs.
+        SituateError: it has too many ops.
     """
-    site = Site.of_machine(cell.machine)
-    return step_graph(cell.model, cell.run, site, equal_division(cell.model, cell.run.layout)), site
+    division = equal_division(cell.model, cell.run.layout)
+    site, part = representatives(cell.machine, division)
+    return step_graph(cell.model, cell.run, site, part), site
 
 
 def simulated_seconds(cell: Cell) -> float:
     """Seconds of a run's step in the order of its program.
 
     Raises:
-        SituateError: it has too many ops or GPUs.
+        SituateError: it has too many ops.
     """
     step, site = graph_of(cell)
     problem = Problem(step.graph, site.cluster)
@@ -169,6 +177,7 @@ def planned_row(name: str, sizes: str, cluster: str, text: str) -> RecordRow:
     start = plan_from(problem, step.placement, step.order)
     cpu = _cpu_seconds() - begin
     plan = plan_from(problem, step.placement, step.order, time_limit=SEARCH_SECONDS)
+    ops, seconds, peak = _on_representatives(model, run, site)
     return {
         "model": name,
         "cluster": cluster,
@@ -182,7 +191,19 @@ def planned_row(name: str, sizes: str, cluster: str, text: str) -> RecordRow:
         "formulas_gib": (figures.allocated + figures.roles["communication"]) / 2**30,
         "simulated_gib": float(start.start.peak.max()) / 2**30,
         "cpu_seconds": cpu,
+        "part_ops": ops,
+        "part_seconds_ratio": seconds / start.start.makespan,
+        "part_peak_ratio": peak / float(start.start.peak.max()),
     }
+
+
+def _on_representatives(model: Transformer, run: Run, site: Site) -> tuple[int, float, float]:
+    """Ops, seconds and bytes of a step on the fewest devices that stand for all."""
+    part_site, part = representatives(site.machine, equal_division(model, run.layout))
+    step = step_graph(model, run, part_site, part)
+    problem = Problem(step.graph, part_site.cluster)
+    schedule = decode(problem, step.placement, step.order, "serial")
+    return problem.n, float(schedule.makespan), float(schedule.peak.max())
 
 
 def _cpu_seconds() -> float:

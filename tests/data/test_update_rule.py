@@ -29,6 +29,8 @@ def test_options_stand_in_any_order() -> None:
     ("text", "message"),
     [
         ("adamv:clip=1", "unknown optimizer 'adamv'; did you mean 'adam'"),
+        ("adamw:recipe=fp16", "recipe fp16: its scaler of the loss skips updates"),
+        ("adamw:recipe=fp8", "recipe fp8: PyTorch differentiates no product of float8 matrices"),
         ("adamw:recipe=megatorn", "unknown recipe 'megatorn'; did you mean 'megatron'"),
     ],
 )

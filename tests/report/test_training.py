@@ -26,7 +26,7 @@ from situate.report.training import (
 from situate.report.training_steps import SimulatedStep
 from tests.language.training.runs import GPT, LLAMA_8B, h100, run_of
 
-STEP = SimulatedStep(1200, 0.5, None, 0.4, 0.25, 2**30)
+STEP = SimulatedStep(1200, 0.5, None, 0.4, 0.25, 2**30, 8, 8)
 
 
 def text(table: Any) -> str:

@@ -72,6 +72,13 @@ the same numbers; they differ in when the weights of the passes exist.
 """
 
 
+ABSENT = {
+    "fp16": "its scaler of the loss skips updates with infinite gradients, and a step has no skip",
+    "fp8": "PyTorch differentiates no product of float8 matrices (torch._scaled_mm)",
+}
+"""Reasons for which captured steps lack recipes that people ask for."""
+
+
 @dataclass(frozen=True)
 class UpdateRule:
     """An optimiser, and the recipe and the clipping of gradients before it.
@@ -119,6 +126,8 @@ def update_rule(text: str) -> UpdateRule:
 
 
 def _recipe(name: str) -> Recipe:
+    if name in ABSENT:
+        raise SituateError(f"recipe {name}: {ABSENT[name]}: take amp, with bfloat16 products")
     if name not in RECIPES:
         raise SituateError(f"unknown recipe {name!r}{nearest(name, RECIPES)}")
     return RECIPES[name]

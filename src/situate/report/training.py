@@ -281,7 +281,7 @@ def price_figures(price: Price) -> dict[str, Any]:
     layout = price.run.layout
     names = (
         *("dp", "tp", "cp", "ep", "etp", "pp", "vp", "micro", "count", "zero", "shard", "sp"),
-        *("recompute", "offload", "zero_bubble"),
+        *("recompute", "offload", "schedule"),
     )
     return {
         "layout": str(layout),

@@ -25,6 +25,8 @@ class SimulatedStep:
         gap: distance of the best plan above the floor, as a fraction of the floor; None if memory
             does not suffice.
         peak: bytes of the fullest device, in the order of the program.
+        devices: GPUs of the graph.
+        gpus: GPUs of the layout, for which those of the graph stand.
     """
 
     ops: int
@@ -33,6 +35,14 @@ class SimulatedStep:
     floor: float
     gap: float | None
     peak: int
+    devices: int
+    gpus: int
+
+    @property
+    def size(self) -> str:
+        """Ops of the graph, and its GPUs if they stand for more."""
+        where = "" if self.devices == self.gpus else f" on {self.devices} of {self.gpus:,} GPUs"
+        return f"{self.ops:,} ops{where}"
 
 
 def step_text(step: SimulatedStep) -> str:
@@ -43,7 +53,7 @@ def step_text(step: SimulatedStep) -> str:
     if step.gap is not None:
         text += f", {gap_text(step.gap)} above the lower bound"
     verdict = "" if step.gap is not None else ", which does not fit"
-    return f"{text}; peak {size_text(step.peak)}{verdict}; {step.ops:,} ops"
+    return f"{text}; peak {size_text(step.peak)}{verdict}; {step.size}"
 
 
 def steps_table(rows: Sequence[tuple[str, float, SimulatedStep | None]]) -> Table:
@@ -53,7 +63,7 @@ def steps_table(rows: Sequence[tuple[str, float, SimulatedStep | None]]) -> Tabl
         rows: layout, seconds by the formulas, and the step; None if it has too many ops.
     """
     grid = table(
-        "planned as graphs", "layout|formulas|simulated|searched|gap|peak|ops", range(1, 7)
+        "planned as graphs", "layout|formulas|simulated|searched|gap|peak|size", range(1, 7)
     )
     for layout, seconds, step in rows:
         cells = ("-",) * 5 if step is None else _cells(step)
@@ -63,7 +73,7 @@ def steps_table(rows: Sequence[tuple[str, float, SimulatedStep | None]]) -> Tabl
 
 def _cells(step: SimulatedStep) -> tuple[str, ...]:
     best = "-" if step.best is None else time_text(step.best)
-    sizes = size_text(step.peak), f"{step.ops:,}"
+    sizes = size_text(step.peak), step.size
     gap = "does not fit" if step.gap is None else gap_text(step.gap)
     return time_text(step.seconds), best, gap, *sizes
 

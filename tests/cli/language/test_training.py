@@ -80,7 +80,7 @@ def test_the_best_layouts_are_simulated(situate, config):
     options = ("--layout", "auto,batch=32,seq=2048", "--cluster", "h100-8")
     content = situate("plan", config, *options, "--json").json
     rows = content["simulated"]
-    assert [row["layout"] for row in rows] == [row["layout"] for row in content["layouts"][:3]]
+    assert [row["layout"] for row in rows] == [row["layout"] for row in content["layouts"]]
     for row in rows:
         assert row["step"]["floor"] <= row["step"]["seconds"] * (1 + 1e-9)
         assert row["step"]["best"] is None
@@ -105,12 +105,22 @@ def test_a_converted_layout_is_planned_by_any_method(situate):
     assert situate("plan", "step.json", *plan).json["feasible"]
 
 
-def test_a_step_of_too_many_gpus_or_ops_is_priced_alone(situate):
-    layout = "dp=512,batch=65536,seq=128"
-    run = situate("plan", SIZES, "--layout", layout, "--cluster", "64x8xH100")
-    assert run.status == 0
-    assert "is not simulated: a cluster needs between 1 and 256 devices" in run.err
-    options = ("--layout", "batch=65536,seq=128", "--cluster", "h100-8", "--out", "plan.json")
+def test_two_replicas_stand_for_all_of_many(situate):
+    layout = ("--layout", "dp=512,batch=1024,seq=128", "--cluster", "64x8xH100")
+    assert "ops on 2 of 512 GPUs" in situate("plan", SIZES, *layout).out
+    step = situate("plan", SIZES, *layout, "--json").json["simulated"]
+    assert (step["devices"], step["gpus"]) == (2, 512)
+
+
+def test_all_layouts_of_the_table_are_simulated(situate, config):
+    options = ("--layout", "auto,batch=64,seq=2048", "--cluster", "64x8xH100", "--json")
+    content = situate("plan", config, *options).json
+    assert len(content["simulated"]) == len(content["layouts"]) > 3
+
+
+def test_a_step_of_too_many_ops_is_priced_alone(situate):
+    layout = ("--layout", "pp=8,batch=65536,seq=128")
+    options = (*layout, "--cluster", "h100-8", "--out", "plan.json")
     run = situate("plan", SIZES, *options)
     assert "did not write plan.json: no layout is simulated" in run.err
     assert "is not simulated: --layout: the step has more than" in run.err

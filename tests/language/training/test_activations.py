@@ -82,11 +82,18 @@ def test_pipelines_hold_micro_batches_of_later_stages():
 
 
 def test_stages_without_bubbles_hold_equally_many_micro_batches():
-    late = {"pp": 4, "zero_bubble": True}
+    late = {"pp": 4, "schedule": "zero-bubble"}
     table = table_of({**late, "count": 8}, {**late, "count": 2}, {**late, "vp": 3, "count": 8})
     # The last row: 2 x 4 + 4 chunks of a layer.
     for rank in (first_rank(table), last_rank(table)):
         assert in_flight(GPT, table, rank).tolist() == [12, 6, 12]
+
+
+def test_zb_h2_holds_nearly_twice_as_much_and_zb_v_no_more_than_1f1b():
+    h2 = {"pp": 4, "count": 8, "schedule": "zero-bubble-h2"}
+    table = table_of(h2, {**h2, "schedule": "zero-bubble-v", "vp": 2})
+    for rank in (first_rank(table), last_rank(table)):
+        assert in_flight(GPT, table, rank).tolist() == [3 * (2 * 4 - 1), 12]
 
 
 def test_interleaved_stages_hold_larger_groups_of_micro_batches_if_pp_divides_no_step():

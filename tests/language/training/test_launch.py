@@ -83,6 +83,7 @@ def test_torchtitan_has_schedules_of_pipelines():
     flag = "--parallelism.pipeline_parallel_schedule"
     assert f"{flag} Interleaved1F1B" in lines(text)["torchtitan"]
     assert f"{flag} InterleavedZeroBubble" in lines(f"{text},schedule=zero-bubble")["torchtitan"]
+    assert f"{flag} ZBVZeroBubble" in lines(f"{text},schedule=zero-bubble-v")["torchtitan"]
 
 
 def test_torchtitan_takes_layers_for_other_than_two_chunks():
@@ -101,6 +102,13 @@ def test_torchtitan_shards_or_replicates():
     pipeline = lines("pp=2,tp=8,recipe=fsdp2,micro=1,batch=8,zero=0")["torchtitan"]
     assert "--parallelism.pipeline_parallel_schedule 1F1B" in pipeline
     assert "--training.local_batch_size 8" in pipeline
+
+
+def test_torchtitan_has_experts_among_sharded_replicas():
+    assert "expert_parallel_degree 8" in lines("ep=8,recipe=fsdp2", MIXTRAL)["torchtitan"]
+    line = lines("ep=8,recipe=fsdp2,zero=0", MIXTRAL)["torchtitan"]
+    assert line.startswith("cannot: ")
+    assert "cp x tp = 1: take zero=3" in line
 
 
 def test_hybrid_sharding_has_its_flags():
@@ -145,6 +153,7 @@ def test_accelerate_has_fsdp2_or_ddp():
         ("recipe=fsdp2,optimizer=muon", "torchtitan", "no optimizer muon: take adamw"),
         ("pp=4,schedule=zero-bubble", "Megatron-LM", "no zero-bubble schedule"),
         ("pp=4,schedule=zero-bubble,recipe=deepspeed,zero=1", "DeepSpeed", "no zero-bubble"),
+        ("pp=4,schedule=zero-bubble-h2,recipe=fsdp2", "torchtitan", "take zero-bubble-v"),
         ("pp=4,schedule=zero-bubble,recipe=fsdp2", "torchtitan", "take several chunks: vp=2"),
     ],
 )

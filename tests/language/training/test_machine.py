@@ -81,6 +81,11 @@ def test_machines_that_do_not_exist_are_refused(text):
         find_machine(text)
 
 
+def test_sizes_of_machines_are_limited():
+    with pytest.raises(ClusterError, match="1000000xH100: must be 1 to 131072 GPUs"):
+        find_machine("1000000xH100")
+
+
 def test_a_device_without_a_rate_of_16_bits_has_that_of_32(tmp_path):
     machine = find_machine("k80-2")
     assert machine.weakest.rate("float16") == machine.weakest.rate("float32") == 4.37e12

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from situate.language.training.layout import LayoutTable, Run
+from situate.language.training.layout import SCHEDULES, LayoutTable, Run
 from situate.language.training.memory import (
     StageMemory,
     first_rank,
@@ -83,12 +83,21 @@ def test_only_the_ends_of_a_pipeline_have_the_embedding():
 
 # Logits.
 def test_the_last_stage_holds_gradients_of_logits_for_its_late_gradients():
-    tables = [table_of({"pp": 4, "count": 8, "zero_bubble": late}) for late in (False, True)]
-    plain, late = (
-        float(stage_memory(GPT, run_of(), table, last_rank(table)).roles["logits"][0])
-        for table in tables
-    )
+    table = table_of(*[{"pp": 4, "count": 8, "schedule": schedule} for schedule in SCHEDULES[:3]])
+    plain, late, later = stage_memory(GPT, run_of(), table, last_rank(table)).roles["logits"]
     assert late - plain == pytest.approx(3 * 2 * 4096 * GPT.vocabulary)
+    assert later - plain == pytest.approx(6 * 2 * 4096 * GPT.vocabulary)
+
+
+# ZB-V: a micro-batch ends on the stage where it began.
+def test_a_v_has_both_ends_of_the_model_on_its_first_stage():
+    table = table_of(*[{"pp": 4, "vp": 2, "count": 8, "schedule": "zero-bubble-v"}] * 4)
+    roles = stage_memory(GPT, run_of(), table, np.arange(4)).roles
+    assert roles["logits"][0] > roles["logits"][1:].max() == 0
+    # The output is no copy of the embedding there.
+    elements = GPT.layer_weights / 4 + GPT.embedding_weights + GPT.hidden
+    assert roles["weights"][0] == pytest.approx(2 * elements)
+    assert roles["weights"][3] == pytest.approx(2 * GPT.layer_weights / 4)
 
 
 # Golden values of Megatron-LM: gpt3_mcore_te_tp1_pp4_vp1_dist_optimizer_overlap_grad_reduce and
@@ -164,6 +173,23 @@ def test_a_replica_has_the_states_of_muons_whole_embedding():
     roles = peak_memory(GPT, run, table_of({"dp": 64, "zero": 1})).roles
     assert roles["masters"][0] == 4 * GPT.embedding_weights
     assert roles["moments"][0] == 8 * GPT.embedding_weights
+
+
+def test_it_has_its_experts_too():
+    run = Run(run_of().layout, 4096, find_recipe("megatron", None, "muon"))
+    roles = peak_memory(MIXTRAL, run, table_of({"dp": 1024, "ep": 8, "zero": 1})).roles
+    experts = 32 * MIXTRAL.expert_weights / (1024 / 8)
+    assert roles["masters"][0] == 4 * (MIXTRAL.embedding_weights + experts)
+    assert roles["moments"][0] == 8 * MIXTRAL.embedding_weights + 4 * experts
+
+
+def test_tensor_parallelism_leaves_layers_before_the_output_whole():
+    pooled = replace(GPT, head_weights=1000)
+    plain, more = (
+        stage_weights(model, table_of({"tp": 8, "pp": 2}), np.ones(1, int))[0][0]
+        for model in (GPT, pooled)
+    )
+    assert more - plain == pooled.parameters - GPT.parameters == 1000
 
 
 def test_reserved_bytes_include_holes_and_buffers():

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from situate.errors import SituateError
-from situate.language.training.layout import Run, check_layout
+from situate.language.training.layout import Run, V, check_layout
 from situate.language.training.machine import find_machine
 from situate.language.training.pricing import prices
 from situate.language.training.search import default_batch, legal_layouts, search
@@ -55,11 +56,12 @@ def test_answers_differ_in_their_degrees():
     assert len(degrees) == len(layouts)
 
 
-@pytest.mark.parametrize(("recipe", "expected"), [("fsdp2", {0, 1}), ("megatron", {0})])
+@pytest.mark.parametrize(("recipe", "expected"), [("fsdp2", {0, 1, 3}), ("megatron", {0})])
 def test_zero_bubbles_are_searched_where_the_program_has_them(recipe, expected):
     table = legal_layouts(LLAMA_8B, run_of(recipe), h100(), 16)
-    assert set(table.zero_bubble.tolist()) == expected
-    assert (table.vp[table.zero_bubble == 1] > 1).all()
+    assert set(table.schedule.tolist()) == expected
+    assert (table.vp[table.late] > 1).all()
+    assert (table.vp[table.schedule == V] == 2).all()
 
 
 def test_a_model_without_room_has_a_smallest_layout():
@@ -76,3 +78,11 @@ def test_a_batch_that_nothing_divides_is_refused():
 
 def test_the_batch_grows_with_the_gpus():
     assert default_batch(h100(16)) == 64
+
+
+def test_experts_are_among_the_replicas_that_torchtitan_shards():
+    table = legal_layouts(MIXTRAL, run_of("fsdp2"), h100(16), 16)
+    shard = np.where(table.shard > 0, table.shard, table.dp)
+    group = np.where(table.zero == 3, shard, 1) * table.cp * table.tp
+    assert (group % table.ep == 0).all()
+    assert (table.ep > 1).any()

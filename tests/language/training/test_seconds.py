@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from situate.language.training.layout import parse_layout
+from situate.language.training.layout import SCHEDULES, V, parse_layout
 from situate.language.training.machine import find_machine
 from situate.language.training.seconds import (
     idle_rounds,
@@ -70,11 +70,19 @@ def test_interleaving_shortens_the_bubble():
 
 def test_gradients_of_weights_fill_bubbles():
     """Without attention and passes over memory the bubble would be a third, as in the paper."""
-    plain, late = (parts(pp=4, count=8, zero_bubble=late) for late in (False, True))
+    plain, late = (parts(pp=4, count=8, schedule=name) for name in SCHEDULES[:2])
     rounds = 8 * (late["matrices"] / plain["matrices"]) * (1 + 3 / 8)
     assert 1 < rounds - 8 < 3
-    [idle] = idle_rounds(LLAMA_8B, run_of(), h100(), table_of({"pp": 4, "zero_bubble": True}))
+    [idle] = idle_rounds(LLAMA_8B, run_of(), h100(), table_of({"pp": 4, "schedule": "zero-bubble"}))
     assert idle == pytest.approx(rounds - 8)
+
+
+def test_later_schedules_wait_less():
+    layouts = [{"pp": 4, "count": 8, "schedule": name} for name in SCHEDULES]
+    layouts[V] |= {"vp": 2}
+    idle = idle_rounds(LLAMA_8B, run_of(), h100(), table_of(*layouts)).tolist()
+    assert idle == sorted(idle, reverse=True)
+    assert idle[V] > 0
 
 
 def test_a_pipeline_waits_for_its_other_stages():

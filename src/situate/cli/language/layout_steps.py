@@ -11,8 +11,10 @@ from situate.cli.terminal import note, working
 from situate.data.problem import Problem
 from situate.errors import SituateError
 from situate.language.training.layout import Run
+from situate.language.training.machine import find_machine
 from situate.language.training.steps.division import Division
 from situate.language.training.steps.graph import step_graph
+from situate.language.training.steps.representatives import is_too_large, representatives
 from situate.language.training.steps.site import Site, find_site
 from situate.language.training.transformer import Transformer
 from situate.report.training_steps import SimulatedStep
@@ -46,18 +48,20 @@ class StepPlanner:
     def _site(self) -> Site:
         return find_site(self._cluster)
 
-    def simulate(self, run: Run, division: Division) -> SimulatedStep | None:
-        """The figures of a layout's step; None, with a note, if it has too many ops or GPUs, or an
-        op that fits no GPU.
+    def simulate(self, run: Run, division: Division, briefly: bool = False) -> SimulatedStep | None:
+        """The figures of a layout's step; None, with a note, if even the fewest GPUs that stand for
+        all have too many ops, or an op fits no GPU.
 
         Args:
             run: sequence and recipe.
             division: the layout with its shares.
+            briefly: on the fewest GPUs that stand for all, if they are equal.
         """
         run = replace(run, layout=division.layout)
         try:
-            step = step_graph(self._model, run, self._site, division)
-            problem = Problem(step.graph, self._site.cluster)
+            site, part = self._place(division, briefly)
+            step = step_graph(self._model, run, site, part)
+            problem = Problem(step.graph, site.cluster)
         except SituateError as error:
             note(f"{division.layout} is not simulated: {error}")
             return None
@@ -72,16 +76,24 @@ class StepPlanner:
                 seed=self._budget.seed,
                 threads=self._budget.threads,
             )
-        if self._best is None or plan.result.rank < self._best.result.rank:
+        if not briefly and (self._best is None or plan.result.rank < self._best.result.rank):
             self._best = plan
         return SimulatedStep(
             ops=problem.n,
             seconds=plan.start.makespan,
-            best=plan.result.makespan if self._searches else None,
+            best=plan.result.makespan if self.searches else None,
             floor=plan.floor,
             gap=plan.gap,
             peak=int(plan.start.peak.max()),
+            devices=part.devices,
+            gpus=division.devices,
         )
+
+    def _place(self, division: Division, briefly: bool) -> tuple[Site, Division]:
+        """Where a step is simulated: the cluster, or GPUs that stand for all of it."""
+        if self._is_equal and (briefly or is_too_large(division)):
+            return representatives(find_machine(self._cluster), division)
+        return self._site, division
 
     @property
     def _seconds(self) -> float | None:
@@ -95,7 +107,8 @@ class StepPlanner:
         return self._budget.time_limit is not None or self._budget.evaluations is not None
 
     @property
-    def _searches(self) -> bool:
+    def searches(self) -> bool:
+        """True if a search starts from each layout."""
         return self._searches_as_typed or not self._is_equal
 
     def write(self, outputs: OutputOptions) -> None:

@@ -42,8 +42,8 @@ COMPARED = ("model", "cluster", "layout", "as_json", "config")
 
 REASON = "has no meaning for a training run, whose options are in --layout: leave it out"
 
-SIMULATED = 3
-"""Best layouts that are planned as graphs."""
+PLANNED = 3
+"""Best layouts that are planned as graphs of all GPUs."""
 
 
 def plan_training(
@@ -152,7 +152,7 @@ def _search(
     choice = search(model, run, machine, batch)
     shares = [] if machine.is_equal else unequal_shares(model, run, machine, batch)
     lines = commands(model, choice.best[0].run, machine) if choice.best else {}
-    steps = _simulated(model, choice, planner, SIMULATED if machine.is_equal else 1)
+    steps = _simulated(model, choice, planner, PLANNED if machine.is_equal else 1)
     for row in shares:
         step = planner.simulate(run, unequal_division(model, row, batch))
         steps.append((f"{row.way} {':'.join(map(str, row.shares))}", row.seconds, step))
@@ -171,12 +171,16 @@ def _search(
 def _simulated(
     model: Transformer, choice: Choice, planner: StepPlanner, count: int
 ) -> list[tuple[str, float, SimulatedStep | None]]:
-    """The steps of the first layouts that can be simulated, as rows of `steps_table`."""
+    """The steps of the layouts, as rows of `steps_table`.
+
+    Layouts after the first `count` are simulated on GPUs that stand for all, and not searched.
+    """
     steps: list[tuple[str, float, SimulatedStep | None]] = []
     for row in choice.best:
         layout = row.run.layout
-        if len(steps) < count and (
-            step := planner.simulate(row.run, equal_division(model, layout))
+        planned = len(steps) < count
+        if (planned or not planner.searches) and (
+            step := planner.simulate(row.run, equal_division(model, layout), not planned)
         ):
             steps.append((str(layout), row.seconds, step))
     return steps

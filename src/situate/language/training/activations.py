@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from situate.language.training.layout import Floats, Integers, LayoutTable, Run
+from situate.language.training.layout import Floats, Integers, LayoutTable, Run, V
 from situate.language.training.software import Software
 from situate.language.training.transformer import Transformer
 
@@ -40,15 +40,16 @@ def in_flight(model: Transformer, table: LayoutTable, rank: Integers) -> Floats:
 
     1F1B holds one for each later stage and one more. Interleaved 1F1B (arXiv:2104.04473,
     section 2.2) holds `2 (pp - rank - 1) + (vp - 1) group + 1` chunks, each of
-    `layers / (pp * vp)` layers. A zero-bubble pipeline runs gradients of weights `rank` passes late
+    `layers / (pp * vp)` layers. ZB-H1 runs gradients of weights `rank` passes late
     and warms up by one pass for each later stage (`ScheduleInterleavedZeroBubble` of PyTorch), so
-    that every stage holds `(vp - 1) group + pp` chunks.
+    that every stage holds `(vp - 1) group + pp` chunks. ZB-H2 runs twice as many early and late,
+    and holds `2 pp - 1`; ZB-V holds `2 pp` chunks of half the size.
     """
     pp, vp, count = table.pp, table.vp, table.count
-    is_late = table.zero_bubble == 1
-    single = np.minimum(np.where(is_late, pp, pp - rank), count) * np.ceil(model.layers / pp)
-    warm = np.where(is_late, pp, 2 * (pp - rank - 1) + 1)
-    chunks = np.minimum(warm + (vp - 1) * table.group, count * vp)
+    held = np.choose(table.schedule, [pp - rank, pp, 2 * pp - 1, pp])
+    single = np.minimum(held, count) * np.ceil(model.layers / pp)
+    warm = np.where(table.late, pp, 2 * (pp - rank - 1) + 1) + (vp - 1) * table.group
+    chunks = np.minimum(np.where(table.schedule == V, vp * pp, warm), count * vp)
     layers: Floats = np.where(vp > 1, chunks * model.layers / (pp * vp), single)
     return layers
 

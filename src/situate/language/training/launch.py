@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable
 
 from situate.errors import SituateError
-from situate.language.training.layout import Layout, Run, group_size
+from situate.language.training.layout import H2, SCHEDULES, Layout, Run, V, group_size
 from situate.language.training.machine import Machine
 from situate.language.training.transformer import Transformer
 
@@ -158,7 +158,13 @@ def _torchtitan(model: Transformer, run: Run, machine: Machine) -> str:
         raise SituateError("torchtitan has no zero=1 or 2: it replicates, or divides all (zero=3)")
     if layout.offload:
         raise SituateError("torchtitan offloads weights too (--training.enable_cpu_offload)")
-    shard = (layout.shard or layout.dp) if layout.zero == 3 else 1
+    shard = layout.shards
+    group = shard * layout.cp * layout.tp
+    if group % layout.ep:
+        raise SituateError(
+            f"torchtitan's ep must divide sharded replicas x cp x tp = {group}: take zero=3, or "
+            "another ep"
+        )
     flags = [
         f"--parallelism.data_parallel_shard_degree {shard}",
         f"--parallelism.data_parallel_replicate_degree {layout.dp // shard}",
@@ -182,10 +188,13 @@ def _torchtitan(model: Transformer, run: Run, machine: Machine) -> str:
 
 def _pipeline_schedule(model: Transformer, layout: Layout) -> list[str]:
     name = "Interleaved1F1B" if layout.vp > 1 else "1F1B"
-    if layout.zero_bubble:
+    if layout.schedule == SCHEDULES[H2]:
+        raise SituateError(f"torchtitan has no {layout.schedule}: take zero-bubble-v")
+    if layout.late:
         if layout.vp == 1:
             raise SituateError("torchtitan's zero-bubble schedules take several chunks: vp=2")
-        name = "InterleavedZeroBubble"
+        is_v = layout.schedule == SCHEDULES[V]
+        name = "ZBVZeroBubble" if is_v else "InterleavedZeroBubble"
     return [
         f"--parallelism.pipeline_parallel_schedule {name}",
         f"--parallelism.pipeline_parallel_microbatch_size {layout.micro}",
@@ -214,7 +223,7 @@ def _check_schedule(layout: Layout, program: str) -> None:
     Raises:
         SituateError: the program has no such schedule.
     """
-    if layout.zero_bubble:
+    if layout.late:
         raise SituateError(f"{program} has no zero-bubble schedule: take schedule=1f1b")
 
 

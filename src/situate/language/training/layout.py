@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,7 @@ from situate.language.training.transformer import Transformer, parse_integers
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 RECOMPUTE = ("none", "selective", "full")
 """Recomputation of activations by its number in a table."""
@@ -33,8 +34,18 @@ SWITCHES = ("sp", "offload")
 WORDS = ("recompute", "schedule", "recipe", "precision", "optimizer")
 """Keys with words as values."""
 
-SCHEDULES = ("1f1b", "zero-bubble")
-"""Orders of a pipeline's passes; both interleave the chunks of a stage, if it has several."""
+SCHEDULES = ("1f1b", "zero-bubble", "zero-bubble-h2", "zero-bubble-v")
+"""Orders of a pipeline's passes by their number in a table. The first two interleave the chunks of
+a stage, if it has several."""
+
+ONE_F_ONE_B, H1, H2, V = range(len(SCHEDULES))
+"""Numbers of the schedules: 1F1B, and ZB-H1, ZB-H2 and ZB-V of arXiv:2401.10241."""
+
+V_CHUNKS = 2
+"""Chunks of a stage in ZB-V: a micro-batch passes the stages forwards and backwards."""
+
+NUMBERED = {"recompute": RECOMPUTE, "schedule": SCHEDULES}
+"""Columns of a table that are numbers of words."""
 
 DEFAULT_SEQUENCE = 4096
 """Tokens of a sample at most, where a layout does not say them."""
@@ -69,8 +80,8 @@ class Layout:
         offload: masters, moments and their update are in host memory.
         mtp: layers of the last stage that predict further tokens (multi-token prediction;
             DeepSeek-V3, arXiv:2412.19437, section 2.2).
-        zero_bubble: gradients of weights run late, where the pipeline would wait (ZB-H1 of
-            arXiv:2401.10241, section 2).
+        schedule: the order of a pipeline's passes. In all but 1F1B gradients of weights run late,
+            where the pipeline would wait.
     """
 
     dp: int = 1
@@ -88,7 +99,28 @@ class Layout:
     recompute: str = "none"
     offload: bool = False
     mtp: int = 0
-    zero_bubble: bool = False
+    schedule: str = SCHEDULES[ONE_F_ONE_B]
+
+    @property
+    def late(self) -> bool:
+        """True if gradients of weights run late."""
+        return self.schedule != SCHEDULES[ONE_F_ONE_B]
+
+    @property
+    def shards(self) -> int:
+        """Replicas among which ZeRO-3 divides all states."""
+        return (self.shard or self.dp) if self.zero == 3 else 1
+
+    def stage(self, chunk: int) -> int:
+        """The stage of a chunk of layers, both in the order in which a micro-batch passes them."""
+        if self.schedule == SCHEDULES[V] and chunk >= self.pp:
+            return V_CHUNKS * self.pp - 1 - chunk
+        return chunk % self.pp
+
+    @property
+    def last_stage(self) -> int:
+        """The stage with the output."""
+        return self.stage(self.pp * self.vp - 1)
 
     @property
     def devices(self) -> int:
@@ -111,7 +143,7 @@ class Layout:
         degrees += [f"mtp={self.mtp}"] if self.mtp else []
         degrees += [f"micro={self.micro}", f"batch={self.batch}", f"zero={self.zero}"]
         degrees += [f"{key}=on" for key in SWITCHES if getattr(self, key)]
-        degrees += [f"schedule={SCHEDULES[1]}"] if self.zero_bubble else []
+        degrees += [f"schedule={self.schedule}"] if self.late else []
         return ",".join([*degrees, f"recompute={self.recompute}"])
 
 
@@ -144,7 +176,7 @@ class LayoutTable:
     """Many layouts as columns, which the formulas of time and memory read.
 
     Attributes have shape (layouts,) and the names of `Layout`; `recompute` is an index of
-    `RECOMPUTE`.
+    `RECOMPUTE`, and `schedule` one of `SCHEDULES`.
     """
 
     dp: Integers
@@ -162,7 +194,7 @@ class LayoutTable:
     recompute: Integers
     offload: Integers
     mtp: Integers
-    zero_bubble: Integers
+    schedule: Integers
 
     def __init__(self, columns: dict[str, Integers]) -> None:
         self.columns = columns
@@ -177,8 +209,8 @@ class LayoutTable:
         """The table of these layouts."""
         rows = [
             [
-                RECOMPUTE.index(value) if isinstance(value, str) else int(value)
-                for value in (getattr(layout, field.name) for field in fields(Layout))
+                NUMBERED[name].index(value) if name in NUMBERED else int(value)
+                for name, value in asdict(layout).items()
             ]
             for layout in layouts
         ]
@@ -192,14 +224,30 @@ class LayoutTable:
     def layout(self, index: int) -> Layout:
         """The layout of a row."""
         values: dict[str, Any] = {name: int(c[index]) for name, c in self.columns.items()}
-        values["recompute"] = RECOMPUTE[values["recompute"]]
-        return Layout(**values | {key: bool(values[key]) for key in (*SWITCHES, "zero_bubble")})
+        words = {name: texts[values[name]] for name, texts in NUMBERED.items()}
+        return Layout(**values | words | {key: bool(values[key]) for key in SWITCHES})
 
     @cached_property
     def group(self) -> Integers:
         """Micro-batches that pass a chunk of an interleaved stage before the next chunk's turn."""
         size: Integers = self.count // np.maximum(self.count // self.pp, 1)
         return size
+
+    @cached_property
+    def late(self) -> Flags:
+        """Gradients of weights run late."""
+        flags: Flags = self.schedule != ONE_F_ONE_B
+        return flags
+
+    @cached_property
+    def last_stage(self) -> Integers:
+        """The stage with the output: the first one, if chunks go backwards through the stages."""
+        return np.where(self.schedule == V, 0, self.pp - 1)
+
+    @cached_property
+    def apart(self) -> Flags:
+        """Embedding and output are on different stages."""
+        return self.last_stage > 0
 
     @cached_property
     def copies(self) -> Floats:
@@ -246,8 +294,10 @@ def parse_layout(text: str, model: Transformer, devices: int) -> Run:
     schedule = words.get("schedule", SCHEDULES[0])
     if schedule not in SCHEDULES:
         raise SituateError(one_line(f"--layout: schedule {schedule[:40]!r}: {_list(SCHEDULES)}"))
-    switches["zero_bubble"] = schedule == SCHEDULES[1]
-    layout = _with_defaults(numbers, switches, recompute, recipe, devices)
+    if schedule == SCHEDULES[V]:
+        numbers.setdefault("vp", V_CHUNKS)
+    passes = {"recompute": recompute, "schedule": schedule}
+    layout = _with_defaults(numbers, switches, passes, recipe, devices)
     run = Run(layout, numbers.get("seq") or _sequence(model), recipe)
     check_layout(run, model, devices)
     return run
@@ -316,7 +366,7 @@ def _switch(key: str, value: str) -> bool:
 def _with_defaults(
     numbers: dict[str, int],
     switches: dict[str, bool],
-    recompute: str,
+    passes: dict[str, str],
     recipe: Recipe,
     devices: int,
 ) -> Layout:
@@ -332,9 +382,9 @@ def _with_defaults(
         shard=numbers.get("shard", 0),
         mtp=numbers.get("mtp", 0),
         sp=switches.get("sp", degrees["tp"] > 1),
-        recompute=recompute,
+        recompute=passes["recompute"],
+        schedule=passes["schedule"],
         offload=switches.get("offload", False),
-        zero_bubble=switches["zero_bubble"],
     )
     step = dp * layout.micro
     batch = numbers.get("batch") or step * (PIPELINE_FILL * layout.pp if layout.pp > 1 else 1)
@@ -366,6 +416,7 @@ def check_layout(run: Run, model: Transformer, devices: int) -> None:
 def _problems(run: Run, model: Transformer) -> list[str]:
     """All reasons for which a layout is impossible."""
     layout, recipe = run.layout, run.recipe
+    is_v = layout.schedule == SCHEDULES[V]
     rest = layout.dp * layout.cp * layout.tp
     experts = model.experts.count if model.experts else 1
     rules = [
@@ -389,23 +440,31 @@ def _problems(run: Run, model: Transformer) -> list[str]:
             f"vp needs at least pp {layout.pp} micro-batches, got {layout.count}",
         ),
         (
-            layout.vp > 1 and not group_size(layout.count, layout.pp),
+            layout.vp > 1 and not is_v and not group_size(layout.count, layout.pp),
             f"vp needs groups of at least pp {layout.pp} micro-batches: {layout.count} do not "
             f"divide into {layout.count // layout.pp}",
         ),
         (
-            layout.zero_bubble and layout.pp == 1,
-            "schedule=zero-bubble needs pp: one stage never waits",
+            layout.late and layout.pp == 1,
+            f"schedule={layout.schedule} needs pp: one stage never waits",
         ),
         (
-            layout.zero_bubble and layout.recompute != "none",
-            "schedule=zero-bubble keeps activations for its late gradients of weights: "
+            layout.late and layout.recompute != "none",
+            f"schedule={layout.schedule} keeps activations for its late gradients of weights: "
             "recompute=none",
         ),
         (
-            layout.zero_bubble and layout.vp == 1 and not group_size(layout.count, layout.pp),
-            f"schedule=zero-bubble needs groups of at least pp {layout.pp} micro-batches: "
+            layout.late and layout.vp == 1 and not group_size(layout.count, layout.pp),
+            f"schedule={layout.schedule} needs groups of at least pp {layout.pp} micro-batches: "
             f"{layout.count} do not divide",
+        ),
+        (
+            is_v and layout.vp != V_CHUNKS,
+            f"schedule={layout.schedule} has two chunks on each stage: vp={V_CHUNKS}",
+        ),
+        (
+            layout.schedule == SCHEDULES[H2] and layout.vp > 1,
+            f"schedule={layout.schedule} has one chunk on each stage: leave vp out",
         ),
         (
             run.sequence % (2 * layout.cp) and layout.cp > 1,

@@ -124,7 +124,7 @@ def _groups(text: str) -> list[tuple[int, int, Gpu] | None]:
 
 def _parsed(text: str) -> tuple[int, int, Gpu] | None:
     """(nodes, GPUs of a node, model) of a text such as `4x8xH100`; None if it is none."""
-    match = re.fullmatch(r"(?:(\d{1,6})\s*x\s*)?(?:(\d{1,6})\s*x\s*)?([A-Za-z0-9][\w .-]*)", text)
+    match = re.fullmatch(r"(?:(\d{1,12})\s*x\s*)?(?:(\d{1,12})\s*x\s*)?([A-Za-z0-9][\w .-]*)", text)
     if match is None:
         return None
     model = gpu_of_text(match[3].strip())

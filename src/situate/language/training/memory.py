@@ -68,8 +68,8 @@ def first_rank(table: LayoutTable) -> Integers:
 
 
 def last_rank(table: LayoutTable) -> Integers:
-    """(layouts,) the last stage, which has the logits."""
-    return table.pp - 1
+    """(layouts,) the stage with the output, which has the logits."""
+    return table.last_stage
 
 
 def stage_memory(model: Transformer, run: Run, table: LayoutTable, rank: Integers) -> StageMemory:
@@ -106,7 +106,7 @@ def peak_memory(model: Transformer, run: Run, table: LayoutTable) -> StageMemory
 
 def stage_weights(model: Transformer, table: LayoutTable, rank: Integers) -> tuple[Floats, Floats]:
     """(layouts,) elements of a stage's weights on a device: those outside experts, and experts'."""
-    first, last = rank == 0, rank == table.pp - 1
+    first, last = rank == 0, rank == table.last_stage
     predictors = table.mtp * last
     layers = np.ceil(model.layers / table.pp)
     sparse = np.minimum(layers, model.expert_layers)
@@ -120,7 +120,8 @@ def stage_weights(model: Transformer, table: LayoutTable, rank: Integers) -> tup
     # Tensor parallelism divides matrices; each device of a group has the rest whole.
     divided = attention + dense * model.network_weights + sparse * model.shared_weights + ends
     whole = (sparse + dense) * (model.norm_weights + latent) + sparse * model.router_weights
-    whole = whole + first * model.positions * model.hidden + last * model.hidden
+    whole = whole + first * model.positions * model.hidden
+    whole = whole + last * (model.hidden + model.head_weights)
     # The projection of a token's embedding beside the stream, and their normalisations.
     divided = divided + predictors * 2 * model.hidden**2
     whole = whole + predictors * 3 * model.hidden
@@ -132,12 +133,12 @@ def stage_weights(model: Transformer, table: LayoutTable, rank: Integers) -> tup
 def _embeddings(model: Transformer, table: LayoutTable, rank: Integers) -> Floats:
     """(layouts,) matrices of the size of the embedding on a stage.
 
-    The last stage has the output, which is a copy of a tied embedding, and predictors need the
-    embedding itself.
+    The output of another stage than the first is a copy of a tied embedding, and predictors there
+    need the embedding itself.
     """
-    last, several = rank == table.pp - 1, table.pp > 1
-    output = last & (several | (not model.tied))
-    input_copy = last & several & (table.mtp > 0) & (not model.tied)
+    last = rank == table.last_stage
+    output = last & (table.apart | (not model.tied))
+    input_copy = last & table.apart & (table.mtp > 0) & (not model.tied)
     count: Floats = (rank == 0).astype(float) + output + input_copy
     return count
 
@@ -182,17 +183,19 @@ def state_bytes(
         spread, expert_spread = shares[least]
         return size * (weights / spread + experts / expert_spread)
 
-    update, (spread, _) = recipe.optimizer, shares[1]
+    update, (spread, expert_spread) = recipe.optimizer, shares[1]
     moments = total(update.bytes, 1) + (update.end_bytes - update.bytes) * ends / spread
     if update.factored:
         # A row and a column of float32 numbers for each matrix.
         moments = total(8.0 / np.sqrt(model.hidden), 1)
     masters = total(recipe.master, 1)
     if update.whole:
-        # One of the replicas has the states of the whole embedding, however few others it has.
+        # One of the replicas has the states of the whole embedding, however few others it has, and
+        # its share of the experts, which other replicas divide among themselves.
         embedding = np.minimum(ends, model.embedding_weights / table.tp)
-        masters = np.maximum(masters, recipe.master * embedding)
-        moments = np.maximum(moments, update.end_bytes * embedding)
+        own = experts / expert_spread
+        masters = np.maximum(masters, recipe.master * (embedding + own))
+        moments = np.maximum(moments, update.end_bytes * embedding + update.bytes * own)
     device = np.where(table.offload == 1, 0.0, 1.0)
     return {
         "weights": total(recipe.weight, 3),
@@ -210,7 +213,7 @@ def _gathered(model: Transformer, recipe: Recipe, table: LayoutTable, rank: Inte
         layer = layer + count * model.expert_weights + model.shared_weights / table.tp
     else:
         layer = layer + model.network_weights / table.tp
-    first, last = rank == 0, rank == table.pp - 1
+    first, last = rank == 0, rank == table.last_stage
     end = model.embedding_weights / table.tp * (first | last)
     # The gradients of a layer are whole before they are reduced.
     with_gradients = PREFETCHED * layer * recipe.gathered + layer * recipe.gradient
@@ -233,16 +236,16 @@ def logit_bytes(
 ) -> Floats:
     """Bytes of logits with their copies, which the last stage holds while it computes the loss.
 
-    The softmax of each further prediction waits beside them. A zero-bubble pipeline holds the
-    logits' gradients of `pp - 1` micro-batches more, for the late gradients of the output's matrix.
-    The head's product reads the normalised stream, gathered with sequence parallelism, and writes
-    its gradient.
+    The softmax of each further prediction waits beside them. ZB-H1 and ZB-H2 hold the logits'
+    gradients of `pp - 1` and of `2 (pp - 1)` micro-batches more, for the late gradients of the
+    output's matrix; ZB-V computes those at once. The head's product reads the normalised
+    stream, gathered with sequence parallelism, and writes its gradient.
     """
-    tokens = np.where(rank == table.pp - 1, tokens, 0.0)
+    tokens = np.where(rank == table.last_stage, tokens, 0.0)
     width = np.where(table.tp > 1, software.divided_logit_bytes, software.logit_bytes)
     width = width + SOFTMAX * table.mtp
-    late = np.minimum(table.pp, table.count) - 1
-    width = width + HALF * np.where(table.zero_bubble == 1, late, 0)
+    passes = np.choose(table.schedule, [1, table.pp, 2 * table.pp - 1, 1])
+    width = width + HALF * (np.minimum(passes, table.count) - 1)
     gathered = np.where(table.sp == 1, 2.0, 1.0)
     streams = HALF * model.hidden * (2 / table.sequence_split + gathered)
     columns = model.vocabulary / table.tp
@@ -261,6 +264,6 @@ def _activations(
     layer, again = layer_memory(model, run, table)
     stream = stream_bytes(model, run, table)
     # A predictor keeps its two inputs and both beside one another.
-    predictors = table.mtp * (rank == table.pp - 1) * (layer + 4 * stream)
+    predictors = table.mtp * (rank == table.last_stage) * (layer + 4 * stream)
     embedding = (rank == 0) * stream
     return in_flight(model, table, rank) * layer + embedding + predictors, again

@@ -8,7 +8,17 @@ from itertools import product
 import numpy as np
 
 from situate.errors import SituateError
-from situate.language.training.layout import RECOMPUTE, Integers, LayoutTable, Run, group_size
+from situate.language.training.layout import (
+    H1,
+    ONE_F_ONE_B,
+    RECOMPUTE,
+    V_CHUNKS,
+    Integers,
+    LayoutTable,
+    Run,
+    V,
+    group_size,
+)
 from situate.language.training.machine import Machine
 from situate.language.training.memory import MARGIN, peak_memory
 from situate.language.training.pricing import Price, prices
@@ -102,7 +112,7 @@ def legal_layouts(model: Transformer, run: Run, machine: Machine, batch: int) ->
             rows += _with_micro(model, run, batch, (dp, tp, cp, pp), shards)
     names = (
         *("dp", "tp", "cp", "ep", "etp", "pp", "vp", "micro", "count", "zero", "shard", "sp"),
-        *("recompute", "offload", "zero_bubble"),
+        *("recompute", "offload", "schedule"),
     )
     columns = np.array(rows, np.int64).reshape(len(rows), len(names)).T
     mtp = np.full(len(rows), run.layout.mtp)
@@ -139,7 +149,7 @@ def _with_micro(
     rows: list[tuple[int, ...]] = []
     group = dp * cp * tp
     experts = model.experts.count if model.experts else 1
-    passes = {True: _passes(run), False: [(recompute, 0) for recompute in range(len(RECOMPUTE))]}
+    passes = {vp: _passes(run, vp) for vp in CHUNKS}
     parallel = [ep for ep in _divisors(experts) if group % ep == 0]
     for micro, vp, ep, zero in product(MICRO, CHUNKS, parallel, _stages(run, dp * cp, pp)):
         if batch % (dp * micro):
@@ -148,21 +158,38 @@ def _with_micro(
         if vp > 1 and (pp == 1 or model.layers % (pp * vp) or not group_size(count, pp)):
             continue
         rows += [
-            (dp, tp, cp, ep, 1, pp, vp, micro, count, zero, shard, int(tp > 1), recompute, 0, late)
-            for recompute, late in passes[vp > 1]
+            (dp, tp, cp, ep, 1, pp, vp, micro, count, zero, shard, int(tp > 1), recompute, 0, order)
+            for recompute, order in passes[vp]
             for shard in (shards if zero else (0,))
-            if not shard or ep <= shard * cp * tp
+            if _holds_experts(run, ep, zero, shard or dp, cp * tp)
         ]
     return rows
 
 
-def _passes(run: Run) -> list[tuple[int, int]]:
-    """Recomputation and zero bubbles of an interleaved pipeline that the recipe's program has.
+def _holds_experts(run: Run, ep: int, zero: int, shard: int, group: int) -> bool:
+    """True if the program can divide experts among `ep` devices.
 
-    torchtitan's zero-bubble schedule takes stages of several chunks.
+    Args:
+        run: with the recipe's program.
+        ep: devices of the experts.
+        zero: ZeRO's stage.
+        shard: replicas among which it divides states.
+        group: devices of a replica's stage.
     """
-    plain = [(recompute, 0) for recompute in range(len(RECOMPUTE))]
-    return [*plain, (0, 1)] if run.recipe.software.zero_bubble else plain
+    if run.recipe.software.experts_in_shards:
+        return (shard if zero == 3 else 1) * group % ep == 0
+    return ep <= shard * group
+
+
+def _passes(run: Run, vp: int) -> list[tuple[int, int]]:
+    """Recomputation and schedules of a pipeline with so many chunks that the recipe's program has.
+
+    torchtitan's zero-bubble schedules take stages of several chunks, and ZB-V of two.
+    """
+    plain = [(recompute, ONE_F_ONE_B) for recompute in range(len(RECOMPUTE))]
+    if not run.recipe.software.zero_bubble or vp == 1:
+        return plain
+    return [*plain, (0, H1), *([(0, V)] if vp == V_CHUNKS else [])]
 
 
 def _shards(machine: Machine, dp: int, group: int) -> tuple[int, ...]:

@@ -2,14 +2,14 @@
 
 A step has `count + (pp - 1) / vp` times the seconds of a micro-batch in one stage (Narayanan et
 al., arXiv:2104.04473, section 2.2), then collectives of gradients, which the last backward passes
-hide in part, and the update. A zero-bubble pipeline (ZB-H1; Qi et al., arXiv:2401.10241, table 2)
-waits for `F + B - W` in place of `F + B + W`: forward pass, gradients of inputs, and gradients of
+hide in part, and the update. Zero-bubble pipelines (Qi et al., arXiv:2401.10241, table 2 and
+section 6) wait for less than `F + B + W`: forward pass, gradients of inputs, and gradients of
 weights, which only matrix products have.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -116,6 +116,7 @@ class LayerPasses:
         attention: the core of attention.
         memory: normalisations, residuals, activations.
         tensor, experts, context: exchanges of tensor, expert and context parallelism.
+        joins: results of the steps of context parallelism's ring, joined in float32.
     """
 
     projections: Pass
@@ -126,6 +127,7 @@ class LayerPasses:
     tensor: Pass
     experts: Pass
     context: Pass
+    joins: Pass
 
     @property
     def products(self) -> Pass:
@@ -142,7 +144,7 @@ class LayerPasses:
             "memory": self.memory.total,
             "tensor": self.tensor.total,
             "experts": self.experts.total,
-            "context": self.context.total,
+            "context": self.context.total + self.joins.total,
         }
 
 
@@ -206,8 +208,18 @@ def _idle_rounds(work: Workload, layer: dict[str, Floats]) -> Floats:
     whole = sum(layer.values(), np.zeros(len(table)))
     # The gradients of weights cost as much as the forward pass of their products.
     weights = _projections(work).forward + _dense(work).forward + _grouped(work).forward
-    share = np.where(table.zero_bubble == 1, 1 - 2 * weights / whole, 1.0)
-    idle: Floats = share * (table.pp - 1) / table.vp
+    passes = layer_passes(work)
+    forward = sum((getattr(passes, field.name).forward for field in fields(passes)), 0.0 * whole)
+    inputs = whole - forward - weights
+    longest = np.maximum(forward, inputs - forward)
+    waits = [
+        whole,
+        whole - 2 * weights,
+        # ZB-H2's F + B - 2 W counts from the first pass of a stage. Here all stages end together.
+        np.maximum(whole - 3 * weights, longest),
+        np.maximum(inputs, 2 * (inputs - weights)),
+    ]
+    idle: Floats = np.choose(table.schedule, waits) / whole * (table.pp - 1) / table.vp
     return idle
 
 
@@ -250,6 +262,7 @@ def layer_passes(work: Workload) -> LayerPasses:
         tensor=_tensor(work).repeating(full),
         experts=_experts(work).repeating(full),
         context=_context(work, attention.total),
+        joins=_joins(work),
     )
 
 
@@ -372,12 +385,17 @@ def _context(work: Workload, attention: Floats) -> Pass:
     once = send_seconds(work.machine, table.tp.astype(float), amount)
     # Once forwards; backwards again, with as many bytes of gradients.
     seconds = np.where(table.cp > 1, 3 * once, 0.0)
-    # Each step of the ring joins its result with those before it, in float32.
-    elements = work.tokens * model.heads * model.value_head / table.tp
-    joined = 3 * pass_seconds(work.machine.weakest, 12 * elements * (table.cp - 1))
-    whole = np.maximum(seconds - 0.8 * attention, 0.05 * seconds) + joined
+    whole = np.maximum(seconds - 0.8 * attention, 0.05 * seconds)
     # Gradients go around too.
     return Pass(whole / 3, whole * 2 / 3)
+
+
+def _joins(work: Workload) -> Pass:
+    """Each step of the ring of keys and values joins its result with those before it."""
+    model, table = work.model, work.table
+    elements = work.tokens * model.heads * model.value_head / table.tp
+    forward = pass_seconds(work.machine.weakest, 12 * elements * (table.cp - 1))
+    return Pass(forward, 2 * forward)
 
 
 def head_seconds(work: Workload) -> Floats:

@@ -72,6 +72,8 @@ class Software:
         expert_passes: times that the forward pass reads or writes a token's copy for an expert.
         stays_gathered: with a pipeline, ZeRO-3 keeps weights and gradients whole for the step.
         zero_bubble: its interleaved pipelines have a zero-bubble schedule.
+        experts_in_shards: the devices of the experts are among those of one replica and those that
+            divide all states (ZeRO-3).
         keeps_outputs: pipelines keep the logits of all micro-batches, to join them after the step.
         predicts: it trains layers that predict further tokens.
         fused_softmax: softmax over scores is one kernel; else its float32 result stays.
@@ -100,6 +102,7 @@ class Software:
     expert_passes: float = 4.0
     stays_gathered: bool = False
     zero_bubble: bool = False
+    experts_in_shards: bool = False
     keeps_outputs: bool = False
     predicts: bool = False
     fused_softmax: bool = True
@@ -146,6 +149,8 @@ SOFTWARE = {
             expert_launch=0.3e-3,
             stays_gathered=True,
             zero_bubble=True,
+            # `ParallelDims` of `torchtitan/distributed/parallel_dims.py`.
+            experts_in_shards=True,
             pace=Pace({}, 0.104, 0.182),
         ),
         # llm-foundry's trainer, Composer, with FSDP of PyTorch 1.

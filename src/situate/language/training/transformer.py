@@ -48,6 +48,8 @@ class Transformer:
         context: tokens that the model was trained for; 0 if unknown.
         latent: width of compressed queries, keys and values (multi-head latent attention), whose
             matrices tensor parallelism leaves whole.
+        head_weights: elements between the last layer and the output, such as BERT's dense layer and
+            pooler, which tensor parallelism leaves whole.
     """
 
     name: str
@@ -69,6 +71,7 @@ class Transformer:
     windowed: float = 0.0
     context: int = 0
     latent: int = 0
+    head_weights: int = 0
 
     @property
     def matrices(self) -> int:
@@ -119,7 +122,8 @@ class Transformer:
     def parameters(self) -> int:
         """Elements of all tensors; a tied embedding counts once."""
         ends = self.embedding_weights * (1 if self.tied else 2)
-        return self.layer_weights + ends + self.positions * self.hidden + self.hidden
+        vectors = self.positions * self.hidden + self.hidden
+        return self.layer_weights + ends + vectors + self.head_weights
 
     @property
     def active_parameters(self) -> int:

@@ -26,7 +26,8 @@ def test_passes_add_up(model, run):
     costs = step_costs(model, run, h100())
     parts = step_seconds(model, run, h100(), LayoutTable.of([run.layout]))
     layer = sum(part.forward + part.backward for part in (costs.attention, costs.network))
-    layer += sum(costs.tensor) + sum(costs.experts)
+    layer += costs.keys.forward + costs.keys.backward
+    layer += sum(costs.tensor) + sum(costs.experts) + sum(costs.context)
     total = run.layout.count * (model.layers * layer + costs.head)
     rest = ("data", "update", "host", "pipeline")
     expected = sum(float(value[0]) for part, value in parts.items() if part not in rest)

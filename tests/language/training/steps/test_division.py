@@ -11,7 +11,6 @@ from situate.language.training.layout import Layout
 from situate.language.training.steps.division import (
     JOINED_OPS,
     MAX_OPS,
-    OPS_OF_BLOCK,
     blocks_of,
     equal_division,
     unequal_division,
@@ -58,14 +57,14 @@ def test_large_steps_join_layers():
     division = equal_division(LLAMA_8B, Layout(dp=64, pp=2, count=16))
     blocks = blocks_of(division)
     assert sum(block.layers for block in blocks) == 32
-    assert OPS_OF_BLOCK[False] * len(blocks) * 64 * 16 <= JOINED_OPS
+    assert 4 * len(blocks) * 64 * 16 <= JOINED_OPS
     assert max(block.layers for block in blocks) > 1
 
 
 def test_larger_steps_have_a_block_for_each_chunk():
     blocks = blocks_of(equal_division(LLAMA_8B, Layout(dp=64, pp=2, vp=4, count=64)))
     assert [block.layers for block in blocks] == [4] * 8
-    assert JOINED_OPS < OPS_OF_BLOCK[False] * len(blocks) * 64 * 64 <= MAX_OPS
+    assert JOINED_OPS < 4 * len(blocks) * 64 * 64 <= MAX_OPS
 
 
 def test_a_step_of_too_many_ops_is_refused():

@@ -18,6 +18,10 @@ def test_rings_of_a_layout():
     assert rings.states.tolist() == [2, 3, 0, 1]
 
 
+def test_the_ring_of_keys_has_the_stride_of_tensor_parallelism():
+    assert Rings.of(Layout(dp=2, cp=2, tp=2)).context.tolist() == [2, 3, 0, 1, 6, 7, 4, 5]
+
+
 # The bytes of a transfer take the exchange's seconds on the links of the ring.
 def test_bytes_inside_a_node():
     site = find_site("h100-8")

@@ -28,10 +28,16 @@ SMALL = replace(LLAMA_8B, layers=8)
 RUNS = {
     "1f1b": (SMALL, run_of(dp=2, pp=4, count=8, zero=1)),
     "interleaved": (SMALL, run_of(dp=2, pp=4, vp=2, count=8, zero=1)),
-    "zero bubble": (SMALL, run_of(dp=2, pp=4, count=8, zero=1, zero_bubble=True)),
+    "zero bubble": (SMALL, run_of(dp=2, pp=4, count=8, zero=1, schedule="zero-bubble")),
     "zero bubble, chunks": (
         SMALL,
-        run_of("fsdp2", dp=2, pp=4, vp=2, count=8, zero=3, zero_bubble=True),
+        run_of("fsdp2", dp=2, pp=4, vp=2, count=8, zero=3, schedule="zero-bubble"),
+    ),
+    "zb-h2": (SMALL, run_of(dp=2, pp=4, count=8, zero=1, schedule="zero-bubble-h2")),
+    "zb-v": (SMALL, run_of(dp=2, pp=4, vp=2, count=8, zero=1, schedule="zero-bubble-v")),
+    "tied zb-v": (
+        replace(SMALL, tied=True),
+        run_of(pp=4, tp=2, vp=2, count=8, sp=True, schedule="zero-bubble-v"),
     ),
     "tensor": (SMALL, run_of(tp=8, count=2, sp=True)),
     "tensor in a pipeline": (SMALL, run_of(dp=2, tp=2, pp=2, count=4, sp=True, zero=1)),
@@ -75,6 +81,13 @@ def test_a_tensor_parallel_step_takes_its_price():
     assert schedule.makespan == pytest.approx(price(model, run, H100.machine).seconds, rel=1e-3)
 
 
+# Devices of a sequence are replicas too, whose gradients overlap with passes in another way.
+def test_a_context_parallel_step_is_near_its_price():
+    run = run_of(cp=8, sequence=32768)
+    _, _, schedule = step_of(SMALL, run)
+    assert schedule.makespan == pytest.approx(price(SMALL, run, H100.machine).seconds, rel=0.03)
+
+
 @pytest.mark.parametrize("name", RUNS)
 def test_simulated_seconds_are_near_the_price(name):
     model, run = RUNS[name]
@@ -90,6 +103,20 @@ def test_the_simulated_peak_is_the_price_s(name):
     figures = price(model, run, H100.machine)
     expected = figures.allocated + figures.roles["communication"]
     assert float(schedule.peak.max()) == pytest.approx(expected, rel=0.08)
+
+
+# Keys and values go around a ring before attention, and their gradients behind it.
+def test_context_parallelism_sends_keys_and_values():
+    step, _, _ = step_of(SMALL, run_of(cp=4, tp=2, sp=True, sequence=32768))
+    ops, devices = step.graph.ops, step.placement
+    hops = {
+        (ops[tensor.producer].name.split(".")[-2], int(devices[reader] - devices[tensor.producer]))
+        for tensor in step.graph.tensors
+        if tensor.name.endswith(".context")
+        for reader in tensor.consumers
+    }
+    assert hops == {("forward", 2), ("forward", -6), ("backward", 2), ("backward", -6)}
+    assert {op.kind for op in ops} >= {"keys.forward", "keys.backward"}
 
 
 # A zero-bubble order waits less than 1F1B, and chunks less than whole stages.

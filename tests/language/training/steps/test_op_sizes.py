@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from situate.language.training.steps.division import blocks_of, equal_division
+from situate.language.training.steps.exchanges import Rings
 from situate.language.training.steps.op_sizes import OpSizes
 from situate.language.training.steps.program import EMBEDDING
 from situate.language.training.steps.site import find_site
@@ -14,7 +15,7 @@ from tests.language.training.runs import GPT, run_of
 def sizes_of(recipe: str = "megatron", cluster: str = "h100-8", **degrees) -> OpSizes:
     run = run_of(recipe, **degrees)
     blocks = blocks_of(equal_division(GPT, run.layout))
-    return OpSizes(GPT, run, find_site(cluster), blocks)
+    return OpSizes(GPT, run, find_site(cluster), Rings.of(run.layout), blocks)
 
 
 # Seconds by GPU.
@@ -36,7 +37,7 @@ def test_gradients_are_reduced_once_a_step_or_in_every_micro_batch():
     assert once.hidden_seconds("gradients", 0) > 0
     assert once.hidden_seconds("scatter", 0) > 0
     assert often.hidden_seconds("gradients", 0) == 0
-    assert often.gather_exchange(0).size > 0
+    assert often.hidden_seconds("gather.forward", 0) > 0
 
 
 def test_replicas_with_whole_states_gather_no_weights():

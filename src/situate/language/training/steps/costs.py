@@ -1,8 +1,9 @@
 """Seconds and bytes of a step's ops in a layout, by the formulas that price the layout.
 
 The ops of a step add up to the parts of `step_seconds`. A block of layers has two ops in each
-direction, attention (projections, core and context parallelism) and network (the rest), and each
-has half of the layer's passes that only move memory.
+direction, attention (projections and core) and network (the rest), and each has half of the layer's
+passes that only move memory. With context parallelism, the products before attention's core are an
+op of their own (keys).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from situate.language.training.activations import layer_memory, stream_bytes
-from situate.language.training.layout import LayoutTable, Run
+from situate.language.training.layout import SCHEDULES, LayoutTable, Run
 from situate.language.training.machine import Machine
 from situate.language.training.memory import (
     NCCL_GROUP,
@@ -59,19 +60,22 @@ class StepSeconds:
     """Seconds of the ops of a step on one model of GPU.
 
     Attributes:
-        attention, network: the two parts of a layer.
+        keys, attention, network: the parts of a layer; keys take no time without context
+            parallelism.
         head: the output layer and the loss, in both directions.
-        tensor, experts: (forward, backward) exchanges of a layer for a micro-batch.
+        tensor, experts, context: (forward, backward) exchanges of a layer for a micro-batch.
         reduction, gathering: collectives of gradients and of weights, an element.
         exposure: the share of these collectives that computation does not hide.
         update: the optimizer's update, an element.
     """
 
+    keys: PartSeconds
     attention: PartSeconds
     network: PartSeconds
     head: float
     tensor: tuple[float, float]
     experts: tuple[float, float]
+    context: tuple[float, float]
     reduction: float
     gathering: float
     exposure: float
@@ -129,7 +133,9 @@ def step_costs(model: Transformer, run: Run, machine: Machine) -> StepSeconds:
     work = Workload.of(model, run, machine, table)
     factors = run.recipe.software.pace.factors
     passes = layer_passes(work)
-    attention, network = _parts(passes, factors, _waiting(model, run, machine))
+    keys, attention, network = _parts(
+        passes, factors, _waiting(model, run, machine), _key_share(model, run)
+    )
     states = state_seconds(work)
     elements = sum(_stage_elements(model, table, 0))
     parts = step_seconds(model, run, machine, table)
@@ -139,11 +145,13 @@ def step_costs(model: Transformer, run: Run, machine: Machine) -> StepSeconds:
     scale = factors.get("data", 1.0) / elements
     overlap = run.recipe.software.overlap
     return StepSeconds(
+        keys=keys,
         attention=attention,
         network=network,
         head=float(head_seconds(work)[0]) * factors.get("head", 1.0),
         tensor=_directions(passes.tensor, factors.get("tensor", 1.0)),
         experts=_directions(passes.experts, factors.get("experts", 1.0)),
+        context=_directions(passes.context, factors.get("context", 1.0)),
         reduction=(float(states.reduction[0]) + latency) * scale,
         gathering=(float(states.gathering[0]) + latency) * scale,
         exposure=ZERO3_EXPOSED if gathers_often(run) else 1 - overlap,
@@ -152,25 +160,38 @@ def step_costs(model: Transformer, run: Run, machine: Machine) -> StepSeconds:
 
 
 def _parts(
-    passes: LayerPasses, factors: dict[str, float], waiting: float
-) -> tuple[PartSeconds, PartSeconds]:
-    """Attention and network of a layer; each has half of the passes that only move memory, and half
-    of the seconds that the GPU waits for launches."""
+    passes: LayerPasses, factors: dict[str, float], waiting: float, key_share: float
+) -> tuple[PartSeconds, PartSeconds, PartSeconds]:
+    """Keys, attention and network of a layer.
 
-    def scaled(part: str, seconds: Pass) -> Pass:
-        factor = factors.get(part, 1.0)
+    Attention and network have half of the passes that only move memory each, and half of the
+    seconds that the GPU waits for launches.
+    """
+
+    def scaled(part: str, seconds: Pass, share: float = 1.0) -> Pass:
+        factor = share * factors.get(part, 1.0)
         return Pass(factor * seconds.forward, factor * seconds.backward)
 
     # Backward passes launch twice the kernels.
     shared = scaled("memory", passes.memory)
     shared = Pass(shared.forward / 2 + waiting / 6, shared.backward / 2 + waiting / 3)
-    projections = scaled("matrices", passes.projections)
+    keys = scaled("matrices", passes.projections, key_share)
+    projections = scaled("matrices", passes.projections, 1 - key_share)
     dense = scaled("matrices", passes.network) + scaled("grouped", passes.grouped)
-    core = scaled("attention", passes.attention) + scaled("context", passes.context)
+    core = scaled("attention", passes.attention) + scaled("context", passes.joins)
     return (
+        _part(keys, keys.forward),
         _part(projections + core + shared, projections.forward),
         _part(dense + shared, dense.forward),
     )
+
+
+def _key_share(model: Transformer, run: Run) -> float:
+    """Share of the products of attention's matrices before an exchange of keys and values."""
+    if run.layout.cp == 1:
+        return 0.0
+    output = model.heads * model.value_head * model.hidden
+    return 1 - output / model.attention_weights
 
 
 def _part(both: Pass, weight: Any) -> PartSeconds:
@@ -202,7 +223,7 @@ def step_bytes(model: Transformer, run: Run) -> StepBytes:
     layer, embedding, head = _elements(model, run)
     activations, repeated = layer_memory(model, run, table)
     tokens = table.micro * run.sequence / table.cp
-    logits = logit_bytes(model, run.recipe.software, table, table.pp - 1, tokens)
+    logits = logit_bytes(model, run.recipe.software, table, table.last_stage, tokens)
     # The op of the head runs the layers of further predictions too.
     logits = logits + table.mtp * (activations + 4 * stream_bytes(model, run, table))
     layout = run.layout
@@ -259,11 +280,11 @@ def _elements(model: Transformer, run: Run) -> tuple[Elements, Elements, Element
     middle = _stage_elements(model, table, -1)
     count = _layers(model, run)
     # With two stages or more, embedding and head are on different ones.
-    apart = LayoutTable.of([replace(layout, pp=max(layout.pp, 2))])
+    apart = LayoutTable.of([replace(layout, pp=max(layout.pp, 2), schedule=SCHEDULES[0])])
     between = _stage_elements(model, apart, -1)[0]
     embedding = _stage_elements(model, apart, 0)[0] - between
     head = _stage_elements(model, apart, max(layout.pp, 2) - 1)[0] - between
-    if layout.pp == 1:
+    if not layout.last_stage:
         # A tied output is the embedding.
         head = _stage_elements(model, table, 0)[0] - middle[0] - embedding
     return (middle[0] / count, middle[1] / count), (embedding, 0.0), (head, 0.0)

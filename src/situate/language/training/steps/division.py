@@ -13,9 +13,14 @@ JOINED_OPS, MAX_OPS = 60_000, 200_000
 """Limits on the ops of a step's graph: above the first, layers are joined into blocks; above the
 second, the step is refused. A step of 200,000 ops takes 9 CPU seconds and 1.7 GB."""
 
-OPS_OF_BLOCK = {False: 4, True: 6}
-"""Ops of a block and a micro-batch, without and with zero bubbles: two parts, each forward and
-backward, and late gradients of weights."""
+
+def parts_of(layout: Layout) -> tuple[str, ...]:
+    """The parts of a layer, in the order of the forward pass, which exchanges come between.
+
+    With context parallelism, the keys and values of all devices come between the products that make
+    them and the core of attention.
+    """
+    return ("keys", "attention", "network") if layout.cp > 1 else ("attention", "network")
 
 
 @dataclass(frozen=True)
@@ -24,14 +29,26 @@ class Division:
 
     Attributes:
         layout: degrees of parallelism.
-        chunks: layers of each chunk, in the order in which a micro-batch passes them; chunk `i` is
-            on stage `i % pp`.
+        chunks: layers of each chunk, in the order in which a micro-batch passes them.
         counts: micro-batches of each replica.
+        whole: the layout whose seconds and bytes the step has, if devices of the division stand for
+            all of it (`representatives.py`); None if the division has all devices.
     """
 
     layout: Layout
     chunks: tuple[int, ...]
     counts: tuple[int, ...]
+    whole: Layout | None = None
+
+    @property
+    def priced(self) -> Layout:
+        """The layout whose seconds and bytes the step has."""
+        return self.whole or self.layout
+
+    @property
+    def devices(self) -> int:
+        """Devices of all stages."""
+        return self.members * self.layout.pp
 
     @property
     def members(self) -> int:
@@ -106,6 +123,11 @@ def blocks_of(division: Division) -> tuple[Block, ...]:
     )
 
 
+def least_ops(division: Division) -> int:
+    """Ops of a step whose layers are joined as far as chunks allow."""
+    return _ops(division, _joined(division, max(division.chunks)))
+
+
 def _joined(division: Division, size: int) -> tuple[Block, ...]:
     """Blocks of at most `size` layers."""
     blocks, layer = [], 0
@@ -123,4 +145,6 @@ def _ops(division: Division, blocks: tuple[Block, ...]) -> int:
     """Ops of the blocks, for all micro-batches and devices."""
     layout = division.layout
     group = layout.cp * layout.tp
-    return len(blocks) * OPS_OF_BLOCK[layout.zero_bubble] * group * sum(division.counts)
+    # Forward, backward, and late gradients of weights.
+    ops = len(parts_of(layout)) * (3 if layout.late else 2)
+    return len(blocks) * ops * group * sum(division.counts)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from situate.language.training.steps.ops import StepOps
-from situate.language.training.steps.program import COMPUTE, EMBEDDING, EVERY
+from situate.language.training.steps.program import EMBEDDING, EVERY, block_ops
 
 
 class DeviceEdges:
@@ -21,6 +22,9 @@ class DeviceEdges:
         self._program = step.program(stage, member)
         self._micros = range(step.division.count(member))
         self._last = len(step.blocks)
+        ops = block_ops(step.layout)
+        self._forward, self._backward = ops["forward"], ops["backward"]
+        self._late = ops["weight"] if step.layout.late else ()
 
     def add_all(self) -> None:
         """Add the edges of passes, of states and of gathered weights."""
@@ -35,12 +39,10 @@ class DeviceEdges:
         return self._step.op(self._member if member is None else member, action, block, micro)
 
     def _readers(self, block: int, micro: int) -> list[int]:
-        """Ops that read the input of a block: both passes of its attention, or the head."""
+        """Ops that read the input of a block: both passes of its first part, or the head."""
         if block == self._last:
             return [self._op("head.forward", block, micro)]
-        actions = ["attention.forward", "attention.backward"]
-        if self._step.layout.zero_bubble:
-            actions.append("attention.weight")
+        actions = [self._forward[0], self._backward[-1], *self._late[-1:]]
         return [self._op(action, block, micro) for action in actions]
 
     def _add_passes(self, block: int, micro: int) -> None:
@@ -52,11 +54,11 @@ class DeviceEdges:
             self._send_gradient("head.forward", block, micro)
             self._add_gathered(block, micro, "head.forward", ["head.forward"])
         else:
-            self._send_stream("network.forward", block, micro)
-            self._send_gradient("attention.backward", block, micro)
+            self._send_stream(self._forward[-1], block, micro)
+            self._send_gradient(self._backward[-1], block, micro)
             self._add_within(block, micro)
-            back = COMPUTE["backward"]
-            self._add_gathered(block, micro, back[-1], COMPUTE["forward"], back)
+            last = self._backward[-1]
+            self._add_gathered(block, micro, last, self._forward, self._backward)
 
     def _add_gathered(
         self,
@@ -90,35 +92,31 @@ class DeviceEdges:
     def _send_gradient(self, action: str, block: int, micro: int) -> None:
         """The gradients from one block to the one before."""
         before = block - 1
-        actions = ["network.backward"] if before != EMBEDDING else ["embedding.backward"]
-        if self._step.layout.zero_bubble and before != EMBEDDING:
-            actions.append("network.weight")
+        actions = [self._backward[0], *self._late[:1]]
+        if before == EMBEDDING:
+            actions = ["embedding.backward"]
         readers = [self._op(action, before, micro) for action in actions]
         size = self._step.sizes.bytes.stream
         self._step.send("gradient", self._op(action, block, micro), readers, size, None)
 
     def _add_within(self, block: int, micro: int) -> None:
         """Edges between the ops of a block: activations, exchanges, and the order of its ops."""
-        step, sizes = self._step, self._step.sizes
-        forward = self._op("attention.forward", block, micro)
-        network = self._op("network.forward", block, micro)
-        back = self._op("network.backward", block, micro)
-        last = self._op("attention.backward", block, micro)
-        step.control += [(forward, network), (back, last)]
-        ends = [last]
-        if step.layout.zero_bubble:
-            late = [self._op(f"{part}.weight", block, micro) for part in ("network", "attention")]
-            step.control += [(back, late[0]), (last, late[1])]
-            ends += late
-        step.send("activations", forward, ends, sizes.activations(block), None)
-        self._exchange(forward, "network.forward", block, micro)
-        self._exchange(back, "attention.backward", block, micro)
+        step = self._step
+        forward, back, late = (
+            [self._op(action, block, micro) for action in actions]
+            for actions in (self._forward, self._backward, self._late)
+        )
+        step.control += [*pairwise(forward), *pairwise(back), *zip(back, late, strict=False)]
+        kept = step.sizes.activations(block)
+        step.send("activations", forward[0], [back[-1], *late], kept, None)
+        for actions in (self._forward, self._backward):
+            for before, action in pairwise(actions):
+                self._exchange(before, action, block, micro)
 
-    def _exchange(self, producer: int, action: str, block: int, micro: int) -> None:
+    def _exchange(self, before: str, action: str, block: int, micro: int) -> None:
         """Exchanges between the parts of a block, with the next device of each team."""
-        for name, exchange in zip(
-            ("tensor", "experts"), self._step.sizes.exchanges(action, block), strict=True
-        ):
+        producer = self._op(before, block, micro)
+        for name, exchange in self._step.sizes.exchanges(action, block).items():
             if exchange.next is not None:
                 reader = self._op(action, block, micro, int(exchange.next[self._member]))
                 self._step.send(name, producer, [reader], exchange.size, None)
@@ -127,11 +125,11 @@ class DeviceEdges:
         """The weights of a block for one pass of a micro-batch."""
         gather = self._op(action, block, micro)
         self._step.control.append((gather, self._op(names[0], block, micro)))
-        exchange = self._step.sizes.gather_exchange(block)
-        if exchange.next is not None:
-            other = int(exchange.next[self._member])
+        sizes = self._step.sizes
+        if (seconds := sizes.hidden_seconds(action, block)) > 0:
+            other = int(sizes.rings.states[self._member])
             readers = [self._op(name, block, micro, other) for name in names]
-            self._step.send("weights", gather, readers, exchange.size, None)
+            self._step.send("weights", gather, readers, sizes.gathered(block), seconds)
 
     def _add_states(self, block: int) -> None:
         """Edges of weights and gradients: replicas exchange them, and the update reads them."""
@@ -148,15 +146,13 @@ class DeviceEdges:
         """The first op of every micro-batch in a block on a device."""
         action = {EMBEDDING: "embedding.forward", self._last: "head.forward"}
         micros = range(self._step.division.count(member))
-        name = action.get(block, "attention.forward")
+        name = action.get(block, self._forward[0])
         return [self._op(name, block, micro, member) for micro in micros]
 
     def _lasts(self, block: int) -> Iterator[int]:
         """The last ops of every micro-batch in a block."""
         actions = {EMBEDDING: ["embedding.backward"], self._last: ["head.forward"]}
-        names = actions.get(block, ["attention.backward"])
-        if self._step.layout.zero_bubble and 0 <= block < self._last:
-            names = ["network.weight", "attention.weight"]
+        names = actions.get(block, list(self._late or self._backward[-1:]))
         for micro in self._micros:
             yield from (self._op(name, block, micro) for name in names)
 

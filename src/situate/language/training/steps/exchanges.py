@@ -40,11 +40,13 @@ class Rings:
 
     Attributes:
         tensor: devices that divide matrices.
+        context: devices that divide sequences.
         experts: devices that divide experts.
         states: replicas.
     """
 
     tensor: Next
+    context: Next
     experts: Next
     states: Next
 
@@ -54,14 +56,15 @@ class Rings:
         members = np.arange(layout.dp * layout.cp * layout.tp)
         return cls(
             tensor=_ring(members, layout.tp),
+            context=_ring(members, layout.cp * layout.tp, layout.tp),
             experts=_ring(members, layout.ep * layout.etp),
             states=(members + layout.tp) % len(members),
         )
 
 
-def _ring(members: Next, size: int) -> Next:
-    """The next of each member in groups of neighbours."""
-    result: Next = members - members % size + (members + 1) % size
+def _ring(members: Next, size: int, stride: int = 1) -> Next:
+    """The next of each member in groups of neighbours, so many ranks apart."""
+    result: Next = members - members % size + (members + stride) % size
     return result
 
 

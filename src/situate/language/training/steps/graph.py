@@ -42,17 +42,17 @@ def step_graph(model: Transformer, run: Run, site: Site, division: Division) -> 
     Args:
         model: the transformer.
         run: sequence and recipe; the layout is the division's.
-        site: the cluster.
+        site: the cluster, or a part of it whose devices stand for all.
         division: layers of chunks, and micro-batches of replicas.
 
     Raises:
         SituateError: the step has too many ops.
     """
-    step = StepOps(model, replace(run, layout=division.layout), site, division)
+    step = StepOps(model, replace(run, layout=division.priced), site, division)
     for stage, member in step.members:
         DeviceEdges(step, stage, member).add_all()
     graph = Graph(
-        f"{model.name} {division.layout}",
+        f"{model.name} {division.priced}",
         tuple(step.ops),
         tuple(step.tensors),
         tuple(dict.fromkeys(step.control)),

@@ -21,6 +21,14 @@ from situate.language.training.steps.program import EMBEDDING
 from situate.language.training.steps.site import Site
 from situate.language.training.transformer import Transformer
 
+EXCHANGES = {
+    "attention.forward": ("context",),
+    "network.forward": ("tensor", "experts"),
+    "attention.backward": ("tensor", "experts"),
+    "keys.backward": ("context",),
+}
+"""Exchanges between the parts of a block, by the op that waits for them."""
+
 
 class OpSizes:
     """The sizes of a step's ops.
@@ -28,19 +36,22 @@ class OpSizes:
     Args:
         model: the transformer.
         run: layout, sequence, recipe.
-        site: the cluster.
+        site: the cluster, or a part of it whose devices stand for all.
+        rings: of a stage's devices at the site.
         blocks: the blocks of all chunks.
 
     Attributes:
         bytes: the bytes of a step on one device.
-        rings: the rings of a stage.
+        rings: of a stage's devices.
         often: True if every micro-batch gathers weights and reduces gradients.
     """
 
-    def __init__(self, model: Transformer, run: Run, site: Site, blocks: Sequence[Block]) -> None:
+    def __init__(
+        self, model: Transformer, run: Run, site: Site, rings: Rings, blocks: Sequence[Block]
+    ) -> None:
         self._run, self._site, self._blocks = run, site, blocks
         self.bytes = step_bytes(model, run)
-        self.rings = Rings.of(run.layout)
+        self.rings = rings
         self.often = gathers_often(run)
         self._slowest = step_costs(model, run, site.machine)
         self._costs = _costs_by_key(model, run, site)
@@ -48,7 +59,6 @@ class OpSizes:
         self.seconds = cache(self._seconds)
         self.exchanges = cache(self._exchanges)
         self.hidden_seconds = cache(self._hidden_seconds)
-        self.gather_exchange = cache(self._gather_exchange)
 
     def _layers(self, block: int) -> int:
         """Layers of a block; 0 for the ends of the model."""
@@ -74,6 +84,10 @@ class OpSizes:
         """Bytes that a block keeps of a micro-batch beside its input."""
         return round(max(self._layers(block) * self.bytes.activations - self.bytes.stream, 0.0))
 
+    def gathered(self, block: int) -> int:
+        """Bytes of a block's whole weights while a pass reads them."""
+        return round(self._run.recipe.gathered * self.elements(block))
+
     def workspace(self, action: str, block: int) -> int:
         """Bytes that an op needs while it runs: logits, recomputed activations, and whole gradients
         before they are divided among replicas."""
@@ -87,7 +101,7 @@ class OpSizes:
 
     def _seconds(self, action: str, block: int) -> dict[str, float]:
         """Seconds of an op by the key of the device."""
-        rest = sum(exchange.rest for exchange in self.exchanges(action, block))
+        rest = sum(exchange.rest for exchange in self.exchanges(action, block).values())
         return {
             key: self._on_device(costs, action, block) + rest for key, costs in self._costs.items()
         }
@@ -96,16 +110,16 @@ class OpSizes:
         part, _, direction = action.partition(".")
         if part == "head":
             return costs.head
-        if part in ("attention", "network"):
-            both = costs.attention if part == "attention" else costs.network
-            return self._layers(block) * self._of_direction(both, direction)
+        parts = {"keys": costs.keys, "attention": costs.attention, "network": costs.network}
+        if part in parts:
+            return self._layers(block) * self._of_direction(parts[part], direction)
         if action == "update":
             return costs.update * self.elements(block)
         # A collective takes the part of its seconds that no pass hides.
         return costs.exposure * self._collective(costs, action) * self.elements(block)
 
     def _of_direction(self, part: PartSeconds, direction: str) -> float:
-        late = part.weight if self._run.layout.zero_bubble else 0.0
+        late = part.weight if self._run.layout.late else 0.0
         return {"forward": part.forward, "backward": part.backward - late, "weight": late}[
             direction
         ]
@@ -129,30 +143,24 @@ class OpSizes:
         seconds = (1 - costs.exposure) * self._collective(costs, action) * self.elements(block)
         return ring_seconds(self._site, self.rings.states, seconds)
 
-    def _gather_exchange(self, block: int) -> Exchange:
-        """The transfers that gather the weights of a block for one pass."""
-        costs = self._slowest
-        seconds = (1 - costs.exposure) * costs.gathering * self.elements(block)
-        return exchange(self._site, self.rings.states, seconds)
-
-    def _exchanges(self, action: str, block: int) -> tuple[Exchange, ...]:
-        """The exchanges between a block's parts that an op waits for."""
-        direction = {"network.forward": 0, "attention.backward": 1}.get(action)
-        if direction is None:
-            rest = self.gather_exchange(block).rest if action.startswith("gather") else 0.0
-            return (Exchange(None, 0, rest),)
-        layers, costs = self._layers(block), self._slowest
-        return (
-            exchange(self._site, self.rings.tensor, layers * costs.tensor[direction]),
-            exchange(self._site, self.rings.experts, layers * costs.experts[direction]),
-        )
+    def _exchanges(self, action: str, block: int) -> dict[str, Exchange]:
+        """The exchanges between a block's parts that an op waits for, by their name."""
+        layers, direction = self._layers(block), int(action.endswith("backward"))
+        return {
+            name: exchange(
+                self._site,
+                getattr(self.rings, name),
+                layers * getattr(self._slowest, name)[direction],
+            )
+            for name in EXCHANGES.get(action, ())
+        }
 
 
 def _costs_by_key(model: Transformer, run: Run, site: Site) -> dict[str, StepSeconds]:
     """Seconds on each model of GPU; exchanges are those of the whole machine."""
     machine = site.machine
     result = {}
-    for i, gpu in enumerate(machine.gpus):
+    for i, gpu in enumerate(machine.gpus[: len(site.devices)]):
         if (key := site.key(i)) not in result:
             alike = replace(machine, gpus=(gpu,) * machine.count)
             result[key] = step_costs(model, run, alike)

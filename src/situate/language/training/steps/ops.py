@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from situate.data.graph import Op, Tensor
 from situate.language.training.layout import Run
 from situate.language.training.steps.division import Division, blocks_of
+from situate.language.training.steps.exchanges import Rings
 from situate.language.training.steps.op_sizes import OpSizes
 from situate.language.training.steps.program import EMBEDDING, EVERY, DeviceProgram, Slot
 from situate.language.training.steps.site import Site
@@ -21,7 +22,7 @@ class StepOps:
 
     Args:
         model: the transformer.
-        run: sequence and recipe, with the division's layout.
+        run: sequence and recipe, with the layout that the division stands for.
         site: the cluster.
         division: layers of chunks, and micro-batches of replicas.
 
@@ -38,12 +39,13 @@ class StepOps:
         self._site, self.division, self.layout = site, division, division.layout
         self._dtype = run.recipe.product_type
         self.blocks = blocks_of(division)
-        self.sizes = OpSizes(model, run, site, self.blocks)
+        rings = Rings.of(self.layout)
+        self.sizes = OpSizes(model, run, site, rings, self.blocks)
         self._programs: dict[tuple[int, int], DeviceProgram] = {}
         self._places: dict[tuple[int, int], tuple[int, dict[tuple[str, int, int], int]]] = {}
         # By block; the ends of the model are on the first and the last stage.
-        self._stages = {i: block.chunk % self.layout.pp for i, block in enumerate(self.blocks)}
-        self._stages |= {EMBEDDING: 0, len(self.blocks): self.layout.pp - 1}
+        self._stages = {i: self.layout.stage(block.chunk) for i, block in enumerate(self.blocks)}
+        self._stages |= {EMBEDDING: 0, len(self.blocks): self.layout.last_stage}
         self.ops: list[Op] = []
         self.devices: list[int] = []
         self.tensors: list[Tensor] = []

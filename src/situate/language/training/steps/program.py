@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from situate.language.training.layout import Layout
-from situate.language.training.steps.division import Block
+from situate.language.training.steps.division import Block, parts_of
 from situate.language.training.steps.pipeline import StagePass, stage_passes
 
 EMBEDDING = -1
@@ -39,12 +39,14 @@ class BlockPass(NamedTuple):
     micro: int
 
 
-COMPUTE = {
-    "forward": ("attention.forward", "network.forward"),
-    "backward": ("network.backward", "attention.backward"),
-    "weight": ("network.weight", "attention.weight"),
-}
-"""Ops of a pass through a block, in order."""
+def block_ops(layout: Layout) -> dict[str, tuple[str, ...]]:
+    """Ops of a pass through a block in order, by direction."""
+    parts = parts_of(layout)
+    return {
+        "forward": tuple(f"{part}.forward" for part in parts),
+        "backward": tuple(f"{part}.backward" for part in reversed(parts)),
+        "weight": tuple(f"{part}.weight" for part in reversed(parts)),
+    }
 
 
 class DeviceProgram:
@@ -68,15 +70,16 @@ class DeviceProgram:
         self, layout: Layout, blocks: Sequence[Block], stage: int, count: int, often: bool
     ) -> None:
         self._blocks = blocks
+        self._block_ops = block_ops(layout)
         self._often = often
         self._reduces_often = often or layout.zero == 2
-        own = [i for i, block in enumerate(blocks) if block.chunk % layout.pp == stage]
+        own = [i for i, block in enumerate(blocks) if layout.stage(block.chunk) == stage]
         self._by_chunk = {
             chunk: [i for i in own if blocks[i].chunk // layout.pp == chunk]
             for chunk in range(layout.vp)
         }
         self._first = stage == 0
-        self._last = stage == layout.pp - 1
+        self._last = stage == layout.last_stage
         self._chunks = layout.vp
         self.parts = [
             *([EMBEDDING] if self._first else []),
@@ -150,7 +153,7 @@ class DeviceProgram:
         if block_pass.block == EMBEDDING:
             return (f"embedding.{block_pass.direction}",)
         return (
-            COMPUTE[block_pass.direction]
+            self._block_ops[block_pass.direction]
             if block_pass.block < len(self._blocks)
             else ("head.forward",)
         )
