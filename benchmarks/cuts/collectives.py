@@ -30,7 +30,6 @@ SIZES = tuple(2**k for k in (16, 20, 22, 24, 26, 28))
 
 STEPS = {
     "8 layers of Llama 7B": (8, False),
-    "Llama 7B": (32, False),
     "8 layers of Llama 2 70B": (8, True),
 }
 """By name: layers, and whether they are those of Llama 2 70B; one sequence of 2,048 tokens."""

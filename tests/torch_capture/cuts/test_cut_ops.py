@@ -48,6 +48,20 @@ def test_a_module_is_cut_alone() -> None:
     assert modules == {"1"}
 
 
+# A path may begin inside the model, as long as none begins like it at the outermost module.
+def inside() -> Any:
+    model, inputs, loss = decoder()
+    outer = torch.nn.ModuleDict({"model": model})
+    return outer, inputs, lambda m, x, y: loss(m["model"], x, y)
+
+
+def test_a_path_may_begin_inside_the_model() -> None:
+    texts = [p.name for p in captured("layers.*.up=2", build=inside).cut_parameters]
+    assert "model.layers.0.up.weight" in texts
+    with pytest.raises(SituateError, match=r"nothing called 'ayers\.0\.up' to cut"):
+        captured("ayers.0.up=2", build=inside)
+
+
 @pytest.mark.parametrize(
     ("texts", "count"), [(("sequence=4", "features=2"), 4), (("features=2", "sequence=4"), 2)]
 )

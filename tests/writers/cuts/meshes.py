@@ -107,7 +107,51 @@ def llama() -> Any:
     return model, (tokens, tokens), lambda m, x, y: m(input_ids=x, labels=y).loss
 
 
-BUILDS = {"decoder": decoder, "untied": untied, "perceptron": perceptron, "llama": llama}
+def gpt2() -> Any:
+    """GPT-2 of two layers, whose queries, keys and values are one Conv1D that it splits."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    torch.manual_seed(0)
+    none = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0)
+    sizes = {"vocab_size": 32, "n_positions": 16, "n_embd": 16, "n_layer": 2, "n_head": 4}
+    config = GPT2Config(**sizes, **none)
+    tokens = torch.randint(32, (BATCH, 8))
+    model = GPT2LMHeadModel(config).double()
+    return model, (tokens, tokens), lambda m, x, y: m(input_ids=x, labels=y).loss
+
+
+def phi3() -> Any:
+    """Phi-3 of two layers, with fused products of which it takes slices and chunks."""
+    from transformers import Phi3Config, Phi3ForCausalLM
+
+    torch.manual_seed(0)
+    config = Phi3Config(
+        vocab_size=32,
+        hidden_size=16,
+        intermediate_size=24,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=4,
+        max_position_embeddings=16,
+        original_max_position_embeddings=16,
+        pad_token_id=0,
+    )
+    tokens = torch.randint(32, (BATCH, 8))
+    model = Phi3ForCausalLM(config).double()
+    return model, (tokens, tokens), lambda m, x, y: m(input_ids=x, labels=y).loss
+
+
+BUILDS = {
+    "decoder": decoder,
+    "untied": untied,
+    "perceptron": perceptron,
+    "llama": llama,
+    "gpt2": gpt2,
+    "phi3": phi3,
+}
+
+TRANSFORMERS = ("llama", "gpt2", "phi3")
+"""Models of transformers, which compute their loss in single precision."""
 
 
 def stepped(build: str) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:

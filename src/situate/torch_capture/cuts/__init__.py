@@ -60,6 +60,8 @@ def _classes_of(
         SituateError: there is no such class, or the shares divide none.
     """
     matching = [one for one in letter_classes if _matches(own.name, one)]
+    if not matching:  # a path within a model that has its layers deeper, such as model.layers
+        matching = [one for one in letter_classes if _matches(f"*.{own.name}", one)]
     if not matching:
         raise _unknown(own.name, letter_classes)
     pairs = [(one, own.bounds(one.units)) for one in matching]
