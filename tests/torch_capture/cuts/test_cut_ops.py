@@ -94,12 +94,12 @@ def test_classes_that_shares_do_not_divide_stay_whole_and_are_said() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("heats=2", "nothing called 'heats' to cut; did you mean 'heads'"),
+        ("heats=2", "nothing called 'heats' to cut; did you mean 'heads'. It has batch"),
         ("channels=2", "nothing called 'channels' to cut: it has batch"),
         ("layers.7=2", "nothing called 'layers.7' to cut"),
         (
             "heads=3",
-            "heads of layers.0 are 4 units, .* give shares that add up to 4, such as 1:1:2",
+            "heads of layers.0 are 4 units, .* give 2, 4 parts, or shares .* 4, such as 1:1:2",
         ),
         ("heads=8", "give at most 4 parts"),
         ("auto", "auto is chosen for a cluster"),
