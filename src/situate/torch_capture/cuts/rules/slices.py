@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -58,28 +58,23 @@ def _local_split(
 def _slice(node: fx.Node) -> list[Letter]:
     """Letters of a slice: every dimension of which it takes all entries, and a range of features.
 
-    Each of several slices of equal length takes one of the ranges of a fused product, such as
-    that of queries, keys and values.
+    Slices of a fused product, such as that of queries, keys and values, take its ranges.
     """
-    before, after = shape(operands(node)[0]), shape(node)
-    options = arguments(node)
-    dim = options.get("dim", 0) % len(before)
+    x = operands(node)[0]
+    before, after = shape(x), shape(node)
+    dim = arguments(node).get("dim", 0) % len(before)
     result = others(before, dim, len(before) == len(after))
-    if operator_name(node) == "slice":
-        ranges = _Ranges.of(options, before, dim, after[dim])
-        if ranges is not None:
-            letter = (ranges.axis(dim),), (Axis(dim),), ranges.local
-            result.append(Letter(ranges.length, *letter))
+    ranges = _range_among(node, x.users)
+    if ranges is not None:
+        result.append(Letter(ranges.length, (ranges.axis(dim),), (Axis(dim),), ranges.local))
     return result
 
 
 def _slice_gradient(node: fx.Node) -> list[Letter]:
     """Letters of the gradient of a slice or of one index: zeros but for the entries taken."""
     out = shape(node)
-    options = arguments(node)
-    dim = options["dim"] % len(out)
-    own = shape(operands(node)[0])
-    keeps = len(own) == len(out)
+    dim = arguments(node)["dim"] % len(out)
+    keeps = len(shape(operands(node)[0])) == len(out)
     result = [
         Letter(
             size,
@@ -90,21 +85,36 @@ def _slice_gradient(node: fx.Node) -> list[Letter]:
         for d, size in enumerate(out)
         if d != dim and size > 1
     ]
-    ranges = _Ranges.of(options, out, dim, own[dim]) if keeps else None
+    ranges = _range_among(node, _terms(node))
     if ranges is not None:
-        letter = (Axis(dim),), (ranges.axis(dim),), partial(_local_gradient, ranges, dim, out)
-        result.append(Letter(ranges.length, *letter))
+        sizes = partial(_local_gradient, ranges, dim, out)
+        result.append(Letter(ranges.length, (Axis(dim),), (ranges.axis(dim),), sizes))
     return result
 
 
+def _terms(node: fx.Node) -> list[fx.Node]:
+    """The terms of the sum that a gradient is a term of."""
+    root = node
+    while len(root.users) == 1 and operator_name(user := next(iter(root.users))) == "add":
+        root = user
+    terms, pending = [], [root]
+    while pending:
+        one = pending.pop()
+        if operator_name(one) == "add":
+            pending += operands(one)
+        else:
+            terms.append(one)
+    return terms
+
+
 @dataclass(frozen=True)
-class _Ranges:
-    """Equal ranges of a dimension, of which a slice takes one.
+class _Range:
+    """One of equal ranges of the features of each token.
 
     Attributes:
         length: entries of a range.
         count: the number of ranges.
-        number: of the slice's range, from 0.
+        number: of this range, from 0.
     """
 
     length: int
@@ -112,21 +122,24 @@ class _Ranges:
     number: int
 
     @classmethod
-    def of(
-        cls, options: Mapping[str, Any], sizes: Sequence[int], dim: int, length: int
-    ) -> _Ranges | None:
-        """The ranges of a slice of the features of each token; None if it takes no whole range.
+    def of(cls, node: fx.Node) -> _Range | None:
+        """The range that a slice, or its gradient, takes; None if it takes none.
 
         Halves of the entries of a head, as rotary positions take them, are no such features.
         """
-        is_features = dim == len(sizes) - 1 and len(sizes) <= MAX_FEATURE_DIMS
-        begin, step = options.get("start") or 0, options.get("step", 1)
-        begin += sizes[dim] if begin < 0 else 0
-        if not is_features or step != 1 or not 1 < length < sizes[dim]:
+        is_gradient = operator_name(node) == "slice_backward"
+        if not is_gradient and operator_name(node) != "slice":
             return None
-        if sizes[dim] % length or begin % length:
+        options, x = arguments(node), operands(node)[0]
+        whole, part = (shape(node), shape(x)) if is_gradient else (shape(x), shape(node))
+        dim, step = options.get("dim", 0) % len(whole), options.get("step", 1)
+        size, length = whole[dim], part[dim]
+        begin = options.get("start") or 0
+        begin += size if begin < 0 else 0
+        is_features = dim == len(whole) - 1 and len(whole) <= MAX_FEATURE_DIMS and step == 1
+        if not is_features or not 1 < length < size or size % length or begin % length:
             return None
-        return cls(length, sizes[dim] // length, begin // length)
+        return cls(length, size // length, begin // length)
 
     def axis(self, dim: int) -> Axis:
         """The axis of the sliced dimension."""
@@ -138,8 +151,22 @@ class _Ranges:
         return {"start": self.number * own, "end": (self.number + 1) * own}
 
 
+def _range_among(node: fx.Node, siblings: Iterable[fx.Node]) -> _Range | None:
+    """The range of a slice, if it and its siblings take all of several equal ranges.
+
+    Ranges of several lengths, such as those of grouped queries, would divide a product in too many
+    ways.
+    """
+    own = _Range.of(node)
+    ranges = [_Range.of(one) for one in siblings] if own is not None else []
+    if own is None or {one.length if one else 0 for one in ranges} != {own.length}:
+        return None
+    numbers = {one.number for one in ranges if one is not None}
+    return own if len(numbers) == own.count else None
+
+
 def _local_gradient(
-    ranges: _Ranges, dim: int, out: Sequence[int], options: Mapping[str, Any], piece: Piece
+    ranges: _Range, dim: int, out: Sequence[int], options: Mapping[str, Any], piece: Piece
 ) -> dict[str, Any]:
     sizes = list(out)
     sizes[dim] = ranges.count * piece.of(ranges.length)
