@@ -128,4 +128,4 @@ def test_a_plan_of_parts_is_named() -> None:
     plan = evaluate(problem, np.array(placement, np.int32)).schedule
     text = table_text(explanation_table(explain(problem, plan)))
     assert "tensor parallel by 2: the parts of features=2 run on gpu0, gpu1" in text
-    assert "with a collective in place of 1 exchange: " in text
+    assert "with a collective in place of 1 exchange, the step takes " in text

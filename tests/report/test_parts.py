@@ -47,7 +47,7 @@ def test_exchanges_are_counted_with_the_step_in_collectives() -> None:
     placement = np.array([op.part or 0 for op in graph.ops], np.int32)
     schedule = evaluate(problem, placement).schedule
     line = collectives_text(problem, schedule)
-    assert line.startswith("with a collective in place of 1 exchange: ")
+    assert line.startswith("with a collective in place of 1 exchange, the step takes ")
     assert line.endswith((" us", " µs"))
 
 

@@ -51,7 +51,7 @@ def collectives_text(problem: Problem, schedule: Schedule) -> str:
     makespan = time_text(float(step.schedule.makespan), problem.graph.unit)
     count = len(step.seconds)
     collectives = "a collective" if count == 1 else "collectives"
-    return f"with {collectives} in place of {plural(count, 'exchange')}: {makespan}"
+    return f"with {collectives} in place of {plural(count, 'exchange')}, the step takes {makespan}"
 
 
 def _teams(problem: Problem, schedule: Schedule) -> list[tuple[int, ...]]:

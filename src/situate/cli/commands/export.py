@@ -127,7 +127,7 @@ def export(
         note(f"the plan is {kind}")
     if to in CUTTING and (line := collectives_text(problem, schedule)):
         predicted = time_text(float(schedule.makespan), problem.graph.unit)
-        note(f"the plan's step, {predicted}, has transfers; {line}")
+        note(f"the plan's step of {predicted} has transfers; {line}")
     if to in INFERRING and any(op.phase in ("backward", "update") for op in problem.graph.ops):
         name = "MODEL" if is_file(model) else model
         note(f"warning: the plan is of a training step, and {to} infers: plan {name}:inference")
