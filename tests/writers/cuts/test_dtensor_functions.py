@@ -22,6 +22,8 @@ SINGLE = {"rtol": 1e-5, "atol": 1e-6}
 
 COLUMNS = ("heads=2", "features=2", "vocabulary=2")
 
+SPREAD = ("heads=2", "features=2", "sequence=2")
+
 CASES = {
     2: {
         "perceptron": ("perceptron", ("features=2",), {}),
@@ -37,8 +39,9 @@ CASES = {
     },
     4: {
         "quarters": ("decoder", ("heads=4", "features=4", "vocabulary=4"), {}),
-        "spread": ("decoder", ("heads=2", "features=2", "sequence=2"), {"shares": (1, 1, 1, 1)}),
+        "spread": ("decoder", SPREAD, {"shares": (1, 1, 1, 1)}),
         "copies": ("decoder", ("features=2",), {"shares": (2, 2), "replicas": (1, 1)}),
+        "fused_spread": ("fused", SPREAD, {"shares": (1, 1, 1, 1)}),
     },
 }
 """By number of processes and name: the model, its cuts and its slices."""
