@@ -110,6 +110,19 @@ def test_a_cut_that_does_not_fit_is_refused(text, message) -> None:
         captured(text)
 
 
+# Weights of one-dimensional convolutions have three dimensions, as those of experts do.
+def sounds() -> Any:
+    layers = torch.nn.Conv1d(4, 8, 3), torch.nn.GELU(), torch.nn.Conv1d(8, 4, 3)
+    loss = lambda m, x: m(x).square().mean()  # noqa: E731
+    return torch.nn.Sequential(*layers), (torch.randn(2, 4, 12),), loss
+
+
+def test_channels_of_one_dimension_are_no_experts() -> None:
+    assert {p.kind for p in captured("channels=2", build=sounds).cut_parameters} == {"channels"}
+    with pytest.raises(SituateError, match="nothing called 'experts' to cut"):
+        captured("experts=2", build=sounds)
+
+
 def median_loss() -> Any:
     """A loss by the medians of rows, which no rule cuts."""
     model, inputs, _ = perceptron()
