@@ -17,7 +17,7 @@ from tests.test_rooms import SOURCES
 
 REPOSITORY = Path(__file__).parents[1]
 FOUND_BY_NAME = re.compile(
-    r"situate\.(zoo\..*|grouping\.\w+:labels|writers\.cuts\.dtensor_functions:.*)"
+    r"situate\.(zoo\..*|grouping\.\w+:labels|writers\.cuts\.dtensor_(functions|products):.*)"
 )
 """Networks, which read as the models that users write, the rules of grouping, and functions that an
 export copies into its file."""

@@ -60,7 +60,7 @@ def test_auto_stands_alone() -> None:
         (["heads=two"], "must be NAME=PARTS"),
         (["=2"], "a name is empty"),
         (["heads=1"], "give 2 to 512 parts, got 1"),
-        (["heads=99999"], "give 2 to 512 parts, got 513"),
+        (["heads=99999"], "give 2 to 512 parts, got 99,999"),
         (["heads=1:0"], "every share must be positive"),
         (["heads=2", "heads=4"], "'heads' is cut twice"),
     ],

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import numpy as np
+
+from situate import evaluate
+from situate.data.cluster import Cluster
 from situate.data.problem import Problem
 from situate.report.explain import explain
 from situate.report.explanation_table import explanation_table
 from situate.solvers import solve
 from tests.report.handmade import HOSTILE, chain, schedule, two_branches
 from tests.report.test_tables import table_text
+from tests.simulation.exchanged import exchanged
 from tests.solvers.families import devices
 from tests.solvers.recomputing import layered_step
 from tests.solvers.slices import sliced
@@ -113,3 +118,14 @@ def test_modules_that_run_again_are_listed_and_added_up() -> None:
     assert ["l0", "1", "1.00", "s", "100", "B"] in lines
     assert ["4", "more"] in lines
     assert ["all", "20", "210", "s", "1.95", "KiB"] in lines
+
+
+# A plan of parts has its name and its step in collectives, with slices or without.
+def test_a_plan_of_parts_is_named() -> None:
+    graph = exchanged("all_gather", 2)
+    problem = Problem(graph, Cluster.find("h100-8"))
+    placement = [op.part or 0 for op in graph.ops]
+    plan = evaluate(problem, np.array(placement, np.int32)).schedule
+    text = table_text(explanation_table(explain(problem, plan)))
+    assert "tensor parallel by 2: the parts of features=2 run on gpu0, gpu1" in text
+    assert "with a collective in place of 1 exchange, the step takes " in text

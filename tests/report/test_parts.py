@@ -1,11 +1,12 @@
-"""The parallelism of a plan of parts, in a line."""
+"""The parallelism of a plan of parts, and its step in collectives, a line each."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from situate import Cluster, Problem, evaluate
-from situate.report.parts import parts_text
+from situate.report.parts import collectives_text, parts_text
+from tests.simulation.exchanged import exchanged
 from tests.solvers.parts import step
 
 
@@ -37,3 +38,20 @@ def test_teams_that_take_turns_are_a_pipeline() -> None:
 def test_parts_that_share_a_device_have_no_name() -> None:
     assert text(step(2), [0, 0]) == ""
     assert text(step(2, 2), [0, 1, 1, 0]) == ""
+
+
+# Exchanges among all parts have a step in collectives, others have no line.
+def test_exchanges_are_counted_with_the_step_in_collectives() -> None:
+    graph = exchanged("all_reduce", 4)
+    problem = Problem(graph, Cluster.find("h100-8"))
+    placement = np.array([op.part or 0 for op in graph.ops], np.int32)
+    schedule = evaluate(problem, placement).schedule
+    line = collectives_text(problem, schedule)
+    assert line.startswith("with a collective in place of 1 exchange, the step takes ")
+    assert line.endswith((" us", " µs"))
+
+
+def test_a_plan_without_exchanges_has_no_line() -> None:
+    problem = Problem(step(2), Cluster.identical(4))
+    schedule = evaluate(problem, np.array([0, 1], np.int32)).schedule
+    assert collectives_text(problem, schedule) == ""

@@ -123,3 +123,17 @@ def test_experts_beside_tensor_parallelism_need_parts_of_the_sequence(tmp_path: 
     graph = dataclasses.replace(graph, cut_parameters=mixed)
     with pytest.raises(PlanError, match="plan with --cuts sequence=2 too"):
         arguments_of(graph, tmp_path)
+
+
+# Experts may be divided along their features, in grouped products.
+def test_grouped_experts_need_parts_of_the_sequence_too(tmp_path: Path):
+    graph = of_kind("features")
+    ops = [
+        msgspec.structs.replace(op, kind="transformers.grouped_mm_fallback")
+        if op.kind == "aten.mm"
+        else op
+        for op in graph.ops
+    ]
+    grouped = dataclasses.replace(graph, ops=tuple(ops))
+    with pytest.raises(PlanError, match="plan with --cuts sequence=2 too"):
+        arguments_of(grouped, tmp_path)

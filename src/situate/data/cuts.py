@@ -158,4 +158,8 @@ def _cut(text: str) -> Cut:
             f"cuts {text!r}: must be NAME=PARTS, such as heads=4 or layers.*.mlp=3:1"
         )
     counts = tuple(map(int, numbers))
-    return Cut(name, (1,) * min(counts[0], MOST + 1) if len(counts) == 1 else counts)
+    if len(counts) > 1:
+        return Cut(name, counts)
+    if counts[0] > MOST:
+        raise SituateError(f"cuts {name}: give 2 to {MOST:,} parts, got {counts[0]:,}")
+    return Cut(name, (1,) * counts[0])

@@ -12,7 +12,7 @@ from situate.data.problem_arrays import UNLIMITED
 from situate.report.computing_time import check_times, covered
 from situate.report.critical import CriticalPath, critical_path
 from situate.report.one_device import SingleDevice, objective_value, single_device
-from situate.report.parts import parts_text
+from situate.report.parts import collectives_text, parts_text
 from situate.report.residency import PERSISTENT, TENSOR, WORKSPACE, Residency, residency
 from situate.report.slices.parallelism import parallelism_text
 from situate.report.slices.use import (
@@ -138,8 +138,10 @@ class Explanation:
     replicas: tuple[ReplicaUse, ...]
     """The replicas of the parameters; empty where each parameter exists once."""
     parallelism: str
-    """The kind of parallelism of a plan of slices, such as data parallel; empty where it has no
-    name."""
+    """The kinds of parallelism of a plan of parts or slices, such as data parallel; empty where it
+    has no name."""
+    collectives: str
+    """The step of a plan of parts with collectives in place of its exchanges; empty without any."""
     stages: tuple[StageUse, ...]
     """The devices that work on slices."""
     recompute: tuple[RecomputeUse, ...]
@@ -172,6 +174,7 @@ def explain(problem: Problem, schedule: Schedule) -> Explanation:
         slices=slice_uses(problem, schedule),
         replicas=replica_uses(problem, schedule),
         parallelism=_parallelism(problem, schedule),
+        collectives=collectives_text(problem, schedule),
         stages=stage_uses(problem, schedule),
         recompute=recompute_uses(problem, schedule),
     )

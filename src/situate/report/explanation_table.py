@@ -49,6 +49,7 @@ def explanation_table(explanation: Explanation) -> RenderableType:
         _costliest_elements(explanation),
         _transfers(explanation),
         _devices(explanation),
+        _parallelism(explanation),
         _slices(explanation),
         _stages(explanation),
         _replicas(explanation),
@@ -148,14 +149,19 @@ def _devices(explanation: Explanation) -> Table:
     return grid
 
 
-def _slices(explanation: Explanation) -> RenderableType | None:
+def _parallelism(explanation: Explanation) -> RenderableType | None:
+    """The kinds of parallelism that have a name, and the step in collectives."""
+    lines = []
+    if explanation.parallelism:
+        lines.append(Text(explanation.parallelism, "bold"))
+    if explanation.collectives:
+        lines.append(Text(explanation.collectives))
+    return Group(*lines) if lines else None
+
+
+def _slices(explanation: Explanation) -> Table | None:
     if not explanation.slices:
         return None
-    grid = _slice_table(explanation)
-    return Group(Text(explanation.parallelism, "bold"), grid) if explanation.parallelism else grid
-
-
-def _slice_table(explanation: Explanation) -> Table:
     grid = table("slices", "slice|samples|computes|from|to|on", (1, 2, 3, 4))
     for slice_use in explanation.slices[:SLICES]:
         total = sum(slice_use.busy.values())

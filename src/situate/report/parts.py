@@ -1,4 +1,4 @@
-"""The parallelism of a plan of parts, in a line."""
+"""The parallelism of a plan of parts, and its step in collectives, a line each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from collections.abc import Iterable, Mapping
 from situate.data.problem import Problem
 from situate.report.slices.parallelism import list_text
 from situate.report.text import plural, printable
+from situate.report.units import time_text
 from situate.schedule.schedule import Schedule
+from situate.simulation.collectives import in_collectives
 
 LEAST = 0.6
 """Least share of a part's seconds on one device that counts as running there."""
@@ -38,6 +40,18 @@ def parts_text(problem: Problem, schedule: Schedule) -> str:
         f"tensor parallel{by} in {group}{plural(len(teams), 'team')} of devices, the first of "
         f"{where}: {cuts}"
     )
+
+
+def collectives_text(problem: Problem, schedule: Schedule) -> str:
+    """The step of a plan of parts with collectives in place of its exchanges, in a line; empty if
+    there are none."""
+    step = in_collectives(problem, schedule)
+    if step is None:
+        return ""
+    makespan = time_text(float(step.schedule.makespan), problem.graph.unit)
+    count = len(step.seconds)
+    collectives = "a collective" if count == 1 else "collectives"
+    return f"with {collectives} in place of {plural(count, 'exchange')}, the step takes {makespan}"
 
 
 def _teams(problem: Problem, schedule: Schedule) -> list[tuple[int, ...]]:

@@ -19,7 +19,10 @@ FUNCTIONS = Path(__file__).parent / "cuts" / "dtensor_functions.py"
 """The functions of every file, behind `MARK`. They import PyTorch, so this module reads them as
 text."""
 
-MARK = "# Functions.\n"
+PRODUCTS = Path(__file__).parent / "cuts" / "dtensor_products.py"
+"""The style of products for which PyTorch has none, behind `PRODUCTS_MARK`."""
+
+MARK, PRODUCTS_MARK = "# Functions.\n", "# Products.\n"
 
 PLACEHOLDERS = "DEVICE_TYPE = "
 """The begin of the constants that a plan replaces."""
@@ -57,9 +60,24 @@ def _source(problem: Problem, module_styles: Styles, mesh: Teams) -> str:
     text = FUNCTIONS.read_text(encoding="utf-8")
     imports, functions = text.split(MARK)
     imports = imports[imports.index("from __future__") : imports.index(PLACEHOLDERS)]
+    if any(map(_is_own, module_styles.modules.values())):
+        imports = f"{imports.rstrip()}\n{_products(imports)}"
     title = f'"""A model cut over a mesh of devices, by situate.\n{USE}"""\n\n'
     lines = [*_notes(problem, mesh), *_constants(problem, module_styles, mesh)]
     return f"{title}{imports}" + "\n".join(lines) + "\n\n" + functions.lstrip("\n")
+
+
+def _products(imports: str) -> str:
+    """The style of fused and of transposed products, behind the imports that it needs."""
+    own, text = PRODUCTS.read_text(encoding="utf-8").split(PRODUCTS_MARK)
+    own = own[own.index("from __future__") :]
+    more = [line for line in own.splitlines() if line and line not in imports.splitlines()]
+    return "\n".join([*more, "", "", text.strip(), "", "", ""])
+
+
+def _is_own(style: Style) -> bool:
+    """True for a product for which PyTorch has no style."""
+    return style.ranges > 1 or style.is_transposed
 
 
 def _notes(problem: Problem, mesh: Teams) -> Iterator[str]:
@@ -115,6 +133,11 @@ def _call(style: Style, stream: int | None) -> str:
             return f"SequenceParallel(sequence_dim={stream})"
         layouts = f"output_layouts={between}, desired_output_layouts=Replicate()"
         return f"PrepareModuleOutput({layouts}, use_local_output=False)"
+    if _is_own(style):
+        return (
+            f"ProductParallel(columns={style.kind == 'colwise'}, between={between}, "
+            f"stays_cut={style.stays_cut}, ranges={style.ranges}, transposed={style.is_transposed})"
+        )
     if style.kind == "colwise":
         output = "Shard(-1)" if style.stays_cut else between
         layouts = f"input_layouts={between}, output_layouts={output}"

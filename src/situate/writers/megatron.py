@@ -10,7 +10,7 @@ from situate.errors import PlanError
 from situate.files.atomic import write_bytes
 from situate.report.slices.stages import NotAPipeline
 from situate.schedule.schedule import Schedule
-from situate.writers.cuts.degrees import degrees, warn_of_copies
+from situate.writers.cuts.degrees import GROUPED, degrees, warn_of_copies
 from situate.writers.exported import script
 from situate.writers.layers import layers
 from situate.writers.slices.pipeline import (
@@ -64,7 +64,8 @@ def _slices(problem: Problem, schedule: Schedule) -> bytes:
 def _parts(problem: Problem, schedule: Schedule) -> bytes:
     plan = degrees(problem, schedule, "Megatron-LM", "context", "expert", "pipeline")
     mesh, sizes = plan.teams, {}
-    if plan.expert > 1 and plan.tensor > 1 and not plan.has_sequence:
+    has_experts = plan.expert > 1 or any(op.kind in GROUPED for op in problem.graph.ops)
+    if has_experts and plan.tensor > 1 and not plan.has_sequence:
         raise PlanError(
             "Megatron-LM runs experts beside tensor parallelism only with norms on parts of the "
             f"sequence: plan with --cuts sequence={plan.tensor} too"

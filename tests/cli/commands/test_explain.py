@@ -59,7 +59,13 @@ def test_a_plan_of_a_file_needs_its_model(situate, model, pair):
 
 
 @pytest.mark.parametrize(
-    "option", [("--method", "auto"), ("--time-limit", "5"), ("--objective", "memory")]
+    "option",
+    [
+        ("--method", "auto"),
+        ("--time-limit", "5"),
+        ("--objective", "memory"),
+        ("--cuts", "heads=2"),
+    ],
 )
 def test_a_plan_that_is_given_is_not_searched_for(situate, model, pair, option):
     situate("plan", model, "--cluster", pair, "--method", "single", "--out", "plan.json")

@@ -208,6 +208,7 @@ def test_parts_go_to_tools_that_cut_modules(situate) -> None:
     run = situate("export", "p.json", "--to", "dtensor", "--out", "cut.py")
     assert run.status == 0, run.err
     assert "wrote cut.py\nthe plan is tensor parallel by 2: the parts of features=2" in run.err
+    assert " has transfers; with collectives in place of 2 exchanges, the step takes " in run.err
     assert "ColwiseParallel(" in Path("cut.py").read_text()
     assert situate("export", "p.json", "--to", "dot", "--out", "t.dot").status == 0
 

@@ -20,6 +20,7 @@ from tests.torch_capture.cuts.networks import NETWORKS, decoder  # noqa: E402
 
 CUTS = {
     "decoder": ("heads=2", "features=3:1", "vocabulary=3", "sequence=4"),
+    "slicing": ("heads=2", "features=2"),
     "dropping": ("features=2", "sequence=2", "batch=2"),
     "perceptron": ("features=3", "batch=2"),
     "dropping in attention": ("heads=2", "features=2"),
@@ -141,3 +142,20 @@ def weighted() -> Any:
 
 def test_constants_of_several_numbers_are_read() -> None:
     assert placed_against_loop(weighted, ("features=2",)).within(0.0)
+
+
+# Experts of transformers are grouped products, whose inner dimension is cut.
+def experts() -> Any:
+    from transformers import MixtralConfig, MixtralForCausalLM
+
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1, "vocab_size": 32}
+    heads = {"num_attention_heads": 4, "num_key_value_heads": 2}
+    config = MixtralConfig(**sizes, **heads, num_local_experts=4, num_experts_per_tok=2)
+    tokens = torch.randint(32, (2, 8))
+    return MixtralForCausalLM(config), (tokens, tokens), lambda m, x, y: m(x, labels=y).loss
+
+
+def test_experts_in_groups_are_cut_along_their_features() -> None:
+    pytest.importorskip("transformers")
+    assert placed_against_loop(experts, ("heads=2", "features=2")).within(0.0)

@@ -13,6 +13,7 @@ from situate.runtime.programs.program import capture_program  # noqa: E402
 from situate.torch_capture.cuts import rules  # noqa: E402
 from situate.torch_capture.cuts.letters import Axis, Letter, shape  # noqa: E402
 from situate.torch_capture.cuts.rules import views  # noqa: E402
+from tests.runtime.parts.test_loop import experts  # noqa: E402
 from tests.torch_capture.cuts.networks import NETWORKS, decoder, perceptron  # noqa: E402
 
 ALONE = [
@@ -66,6 +67,11 @@ def test_inference_is_compared_by_its_results() -> None:
     gap = difference(decoder, "heads=2", "features=2", training=False)
     assert gap.is_rounding
     assert gap.gradient == 0
+
+
+def test_experts_in_groups_compute_what_whole_experts_compute() -> None:
+    pytest.importorskip("transformers")
+    assert difference(experts, "heads=2", "features=2").is_rounding
 
 
 # A wrong rule shows: here every part of a tanh takes the first rows.

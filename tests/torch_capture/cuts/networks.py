@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -10,12 +11,19 @@ from torch.nn import functional as F
 
 
 class Block(nn.Module):
-    """A transformer layer with fused queries, keys and values."""
+    """A transformer layer with fused queries, keys and values, which it splits or slices."""
 
     def __init__(
-        self, hidden: int, heads: int, inner: int, dropout: float, attention_dropout: float
+        self,
+        hidden: int,
+        heads: int,
+        inner: int,
+        dropout: float,
+        attention_dropout: float,
+        is_sliced: bool = False,
     ) -> None:
         super().__init__()
+        self.is_sliced = is_sliced
         self.heads, self.dropout, self.attention_dropout = heads, dropout, attention_dropout
         self.before, self.between = nn.LayerNorm(hidden), nn.LayerNorm(hidden)
         self.qkv, self.out = nn.Linear(hidden, 3 * hidden), nn.Linear(hidden, hidden)
@@ -23,7 +31,10 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         b, t, hidden = x.shape
-        fused = self.qkv(self.before(x)).split(hidden, -1)
+        fused = self.qkv(self.before(x))
+        ends = (0, hidden, 2 * hidden, 3 * hidden)
+        slices = [fused[..., begin:end] for begin, end in pairwise(ends)]
+        fused = slices if self.is_sliced else fused.split(hidden, -1)
         q, k, v = (y.view(b, t, self.heads, -1).transpose(1, 2) for y in fused)
         drop = self.attention_dropout if self.training else 0.0
         attention = F.scaled_dot_product_attention(q, k, v, dropout_p=drop, is_causal=True)
@@ -41,11 +52,12 @@ class Decoder(nn.Module):
         dropout: float = 0.0,
         tied: bool = True,
         attention_dropout: float = 0.0,
+        is_sliced: bool = False,
     ) -> None:
         super().__init__()
         self.embedding = nn.Embedding(24, 16)
         self.layers = nn.ModuleList(
-            Block(16, 4, 24, dropout, attention_dropout) for _ in range(layers)
+            Block(16, 4, 24, dropout, attention_dropout, is_sliced) for _ in range(layers)
         )
         self.head = nn.Linear(16, 24, bias=False)
         if tied:
@@ -64,12 +76,16 @@ def language_loss(model: nn.Module, tokens: Tensor, targets: Tensor) -> Tensor:
 
 
 def decoder(
-    layers: int = 2, dropout: float = 0.0, tied: bool = True, attention_dropout: float = 0.0
+    layers: int = 2,
+    dropout: float = 0.0,
+    tied: bool = True,
+    attention_dropout: float = 0.0,
+    is_sliced: bool = False,
 ) -> Any:
     """Model, inputs and loss."""
     torch.manual_seed(0)
     tokens = torch.randint(24, (2, 8)), torch.randint(24, (2, 8))
-    return Decoder(layers, dropout, tied, attention_dropout), tokens, language_loss
+    return Decoder(layers, dropout, tied, attention_dropout, is_sliced), tokens, language_loss
 
 
 def dropping() -> Any:
@@ -135,8 +151,14 @@ def dropping_in_attention() -> Any:
     return decoder(1, attention_dropout=0.1)
 
 
+def slicing() -> Any:
+    """A decoder of one layer that takes queries, keys and values as slices."""
+    return decoder(1, is_sliced=True)
+
+
 NETWORKS = {
     "decoder": decoder,
+    "slicing": slicing,
     "dropping": dropping,
     "dropping in attention": dropping_in_attention,
     "perceptron": perceptron,

@@ -48,6 +48,20 @@ def test_a_module_is_cut_alone() -> None:
     assert modules == {"1"}
 
 
+# A path may begin inside the model, as long as none begins like it at the outermost module.
+def inside() -> Any:
+    model, inputs, loss = decoder()
+    outer = torch.nn.ModuleDict({"model": model})
+    return outer, inputs, lambda m, x, y: loss(m["model"], x, y)
+
+
+def test_a_path_may_begin_inside_the_model() -> None:
+    texts = [p.name for p in captured("layers.*.up=2", build=inside).cut_parameters]
+    assert "model.layers.0.up.weight" in texts
+    with pytest.raises(SituateError, match=r"nothing called 'ayers\.0\.up' to cut"):
+        captured("ayers.0.up=2", build=inside)
+
+
 @pytest.mark.parametrize(
     ("texts", "count"), [(("sequence=4", "features=2"), 4), (("features=2", "sequence=4"), 2)]
 )
@@ -80,12 +94,12 @@ def test_classes_that_shares_do_not_divide_stay_whole_and_are_said() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("heats=2", "nothing called 'heats' to cut; did you mean 'heads'"),
+        ("heats=2", "nothing called 'heats' to cut; did you mean 'heads'. It has batch"),
         ("channels=2", "nothing called 'channels' to cut: it has batch"),
         ("layers.7=2", "nothing called 'layers.7' to cut"),
         (
             "heads=3",
-            "heads of layers.0 are 4 units, .* give shares that add up to 4, such as 1:1:2",
+            "heads of layers.0 are 4 units, .* give 2, 4 parts, or shares .* 4, such as 1:1:2",
         ),
         ("heads=8", "give at most 4 parts"),
         ("auto", "auto is chosen for a cluster"),
@@ -94,6 +108,19 @@ def test_classes_that_shares_do_not_divide_stay_whole_and_are_said() -> None:
 def test_a_cut_that_does_not_fit_is_refused(text, message) -> None:
     with pytest.raises(SituateError, match=message.replace("'", ".")):
         captured(text)
+
+
+# Weights of one-dimensional convolutions have three dimensions, as those of experts do.
+def sounds() -> Any:
+    layers = torch.nn.Conv1d(4, 8, 3), torch.nn.GELU(), torch.nn.Conv1d(8, 4, 3)
+    loss = lambda m, x: m(x).square().mean()  # noqa: E731
+    return torch.nn.Sequential(*layers), (torch.randn(2, 4, 12),), loss
+
+
+def test_channels_of_one_dimension_are_no_experts() -> None:
+    assert {p.kind for p in captured("channels=2", build=sounds).cut_parameters} == {"channels"}
+    with pytest.raises(SituateError, match="nothing called 'experts' to cut"):
+        captured("experts=2", build=sounds)
 
 
 def median_loss() -> Any:

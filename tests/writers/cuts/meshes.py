@@ -21,21 +21,22 @@ BATCH = 4
 class Block(nn.Module):
     """A transformer layer that knows its number of heads."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_fused: bool = False) -> None:
         super().__init__()
         self.heads, hidden = 4, 16
         self.before, self.between = nn.LayerNorm(hidden), nn.LayerNorm(hidden)
-        self.q, self.k, self.v = (nn.Linear(hidden, hidden) for _ in range(3))
+        self.qkv = nn.Linear(hidden, 3 * hidden) if is_fused else None
+        if not is_fused:
+            self.q, self.k, self.v = (nn.Linear(hidden, hidden) for _ in range(3))
         self.out = nn.Linear(hidden, hidden)
         self.up, self.down = nn.Linear(hidden, 24), nn.Linear(24, hidden)
 
     def forward(self, x: Tensor) -> Tensor:
         b, t, hidden = x.shape
         y = self.before(x)
-        q, k, v = (
-            z.view(b, t, self.heads, hidden // self.heads).transpose(1, 2)
-            for z in (self.q(y), self.k(y), self.v(y))
-        )
+        split = self.qkv(y).chunk(3, -1) if self.qkv else (self.q(y), self.k(y), self.v(y))
+        sizes = b, t, self.heads, hidden // self.heads
+        q, k, v = (z.view(*sizes).transpose(1, 2) for z in split)
         attention = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.out(attention.transpose(1, 2).reshape(b, t, hidden))
         return x + self.down(F.gelu(self.up(self.between(x))))
@@ -44,11 +45,11 @@ class Block(nn.Module):
 class Decoder(nn.Module):
     """A language model whose head is its embedding, or one with learned positions."""
 
-    def __init__(self, tied: bool, vocabulary: int = 24) -> None:
+    def __init__(self, tied: bool, vocabulary: int = 24, is_fused: bool = False) -> None:
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, 16)
         self.positions = None if tied else nn.Parameter(torch.randn(8, 16) / 10)
-        self.layers = nn.ModuleList(Block() for _ in range(2))
+        self.layers = nn.ModuleList(Block(is_fused) for _ in range(2))
         self.norm, self.head = nn.LayerNorm(16), nn.Linear(16, vocabulary, bias=False)
         if tied:
             self.head.weight = self.embedding.weight
@@ -66,16 +67,21 @@ def language_loss(model: nn.Module, tokens: Tensor, targets: Tensor) -> Tensor:
     return F.cross_entropy(model(tokens).flatten(0, 1), targets.flatten())
 
 
-def decoder(tied: bool = True, vocabulary: int = 24) -> Any:
+def decoder(tied: bool = True, vocabulary: int = 24, is_fused: bool = False) -> Any:
     """Model, inputs and loss; the same numbers each time."""
     torch.manual_seed(0)
     tokens = torch.randint(vocabulary, (BATCH, 8)), torch.randint(vocabulary, (BATCH, 8))
-    return Decoder(tied, vocabulary).double(), tokens, language_loss
+    return Decoder(tied, vocabulary, is_fused).double(), tokens, language_loss
 
 
 def untied() -> Any:
     """A decoder whose vocabulary two parts do not divide."""
     return decoder(False, 65)
+
+
+def fused() -> Any:
+    """A decoder whose queries, keys and values are one product."""
+    return decoder(is_fused=True)
 
 
 def perceptron() -> Any:
@@ -107,7 +113,52 @@ def llama() -> Any:
     return model, (tokens, tokens), lambda m, x, y: m(input_ids=x, labels=y).loss
 
 
-BUILDS = {"decoder": decoder, "untied": untied, "perceptron": perceptron, "llama": llama}
+def gpt2() -> Any:
+    """GPT-2 of two layers, whose queries, keys and values are one Conv1D that it splits."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    torch.manual_seed(0)
+    none = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0)
+    sizes = {"vocab_size": 32, "n_positions": 16, "n_embd": 16, "n_layer": 2, "n_head": 4}
+    config = GPT2Config(**sizes, **none)
+    tokens = torch.randint(32, (BATCH, 8))
+    model = GPT2LMHeadModel(config).double()
+    return model, (tokens, tokens), lambda m, x, y: m(input_ids=x, labels=y).loss
+
+
+def phi3() -> Any:
+    """Phi-3 of two layers, with fused products of which it takes slices and chunks."""
+    from transformers import Phi3Config, Phi3ForCausalLM
+
+    torch.manual_seed(0)
+    config = Phi3Config(
+        vocab_size=32,
+        hidden_size=16,
+        intermediate_size=24,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=4,
+        max_position_embeddings=16,
+        original_max_position_embeddings=16,
+        pad_token_id=0,
+    )
+    tokens = torch.randint(32, (BATCH, 8))
+    model = Phi3ForCausalLM(config).double()
+    return model, (tokens, tokens), lambda m, x, y: m(input_ids=x, labels=y).loss
+
+
+BUILDS = {
+    "decoder": decoder,
+    "untied": untied,
+    "fused": fused,
+    "perceptron": perceptron,
+    "llama": llama,
+    "gpt2": gpt2,
+    "phi3": phi3,
+}
+
+TRANSFORMERS = ("llama", "gpt2", "phi3")
+"""Models of transformers, which compute their loss in single precision."""
 
 
 def stepped(build: str) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:

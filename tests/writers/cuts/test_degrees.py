@@ -51,6 +51,16 @@ def test_experts_need_others_beside_them() -> None:
         quiet_degrees(of_kind("experts"), "expert")
 
 
+def grouped(whole: str) -> Graph:
+    """Layers whose products are those of experts; one weight is whole."""
+    graph = products(whole=whole)
+    ops = [
+        msgspec.structs.replace(op, kind="aten._grouped_mm") if op.kind == "aten.mm" else op
+        for op in graph.ops
+    ]
+    return dataclasses.replace(graph, ops=tuple(ops))
+
+
 # A tool that cuts all layers alike takes no other plan.
 @pytest.mark.parametrize(
     ("graph", "message"),
@@ -58,6 +68,7 @@ def test_experts_need_others_beside_them() -> None:
         (of_kind("channels"), r"'layers\.0\.up\.weight' along its channels, and Tool cuts heads,"),
         (of_kind("features", "batch=2"), r"cuts the batch of single ops.* --slices in place of"),
         (products(whole="layers.1.up.weight"), r"'layers\.1\.up\.weight' whole, and Tool cuts"),
+        (grouped("layers.1.up.weight"), r"'layers\.1\.up\.weight' whole, and Tool cuts"),
     ],
 )
 def test_other_classes_and_whole_products_are_refused(graph, message) -> None:

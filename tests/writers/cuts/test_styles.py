@@ -13,6 +13,7 @@ from situate.data.cuts import parse_cuts
 from situate.data.graph import Tensor
 from situate.errors import PlanError
 from situate.writers.cuts.styles import (
+    CONV1D,
     Style,
     gathered_parameters,
     patterns,
@@ -61,14 +62,9 @@ def test_the_loss_is_parallel_where_a_product_makes_parts_of_the_classes() -> No
     ("build", "cuts", "message"),
     [
         (
-            "decoder",
-            ("heads=2",),
-            r"'layers\.0\.qkv' holds 3 weights in one, each of which the plan cuts along its heads",
-        ),
-        (
             "convolutions",
             ("channels=2",),
-            r"cuts '0' \(Conv2d\) along its channels, and styles of modules are for nn\.Linear",
+            r"cuts '0' \(Conv2d\) along its channels, and styles of modules are for nn\.Linear, ",
         ),
         ("decoder", ("sequence=2", "features=2"), r"gathers all of 'layers\.0\.up\.weight' before"),
     ],
@@ -79,6 +75,37 @@ def test_modules_without_a_style_are_refused(build, cuts, message) -> None:
     graph = capture(networks.NETWORKS[build], cuts=parse_cuts(cuts))
     with pytest.raises(PlanError, match=f"{message}.*situate run runs it$"):
         styles(graph)
+
+
+# Fused products have a range for each of their weights.
+def test_fused_products_have_ranges_of_columns() -> None:
+    from situate.torch_capture import capture
+
+    graph = capture(networks.decoder, cuts=parse_cuts(["heads=2"]))
+    modules = styles(graph).modules
+    assert modules["layers.0.qkv"] == Style("colwise", ranges=3)
+    assert modules["layers.0.out"] == ROWS
+
+
+def test_products_with_transposed_weights_have_styles() -> None:
+    graph = products()
+    readers = [
+        msgspec.structs.replace(p, dim=1 - p.dim, readers=tuple((m, CONV1D) for m, _ in p.readers))
+        for p in graph.cut_parameters
+    ]
+    modules = styles(dataclasses.replace(graph, cut_parameters=tuple(readers))).modules
+    assert modules["layers.0.up"] == Style("colwise", is_transposed=True)
+    assert modules["layers.0.down"] == Style("rowwise", is_transposed=True)
+
+
+def test_fused_inputs_are_refused() -> None:
+    graph = products()
+    fused = [
+        msgspec.structs.replace(p, ranges=2 if p.dim else 1, bounds=(0, 4, 8))
+        for p in graph.cut_parameters
+    ]
+    with pytest.raises(PlanError, match=r"'layers\.0\.down' holds 2 weights in one"):
+        styles(dataclasses.replace(graph, cut_parameters=tuple(fused)))
 
 
 def test_attention_along_its_queries_is_refused() -> None:

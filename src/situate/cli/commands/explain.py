@@ -32,6 +32,7 @@ SEARCH_OPTIONS = (
     "progress",
     *("slices", "slice_dim", "slice_loss", "check", "batch_norm", "sums", "replicas", "once"),
     "recompute",
+    "cuts",
 )
 """Options that a finished plan has settled."""
 

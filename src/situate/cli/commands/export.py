@@ -81,10 +81,11 @@ def export(
     from situate.data.capture_options import CaptureOptions
     from situate.language.planning.plan_file import is_language_plan
     from situate.model import check_model, is_file
-    from situate.report.parts import parts_text
+    from situate.report.parts import collectives_text, parts_text
     from situate.report.slices.parallelism import parallelism_text
     from situate.report.slices.stages import NotAPipeline
     from situate.report.tables import over_text
+    from situate.report.units import time_text
     from situate.writers.onnxruntime import SeveralOfAKind
 
     if model is not None and plan is not None and is_language_plan(plan):
@@ -124,6 +125,9 @@ def export(
     note(f"wrote {' and '.join(files)}")
     if kind := parts_text(problem, schedule) or parallelism_text(problem, schedule):
         note(f"the plan is {kind}")
+    if to in CUTTING and (line := collectives_text(problem, schedule)):
+        predicted = time_text(float(schedule.makespan), problem.graph.unit)
+        note(f"the plan's step of {predicted} has transfers; {line}")
     if to in INFERRING and any(op.phase in ("backward", "update") for op in problem.graph.ops):
         name = "MODEL" if is_file(model) else model
         note(f"warning: the plan is of a training step, and {to} infers: plan {name}:inference")

@@ -89,7 +89,7 @@ def find_machine(text: str) -> Machine:
     """
     cluster = named_cluster(text)
     if cluster is not None:
-        return _machine_of(cluster)
+        return machine_of(cluster)
     groups = [part for part in _groups(text) if part is not None]
     nodes, gpus, model = groups[0]
     if len(groups) == 1:
@@ -174,7 +174,7 @@ def machine_of_gpus(name: str, gpus: Sequence[Gpu], node: int) -> Machine:
     return Machine(name, members, node, LINK_SHARE * link, NETWORK_SHARE * network * node)
 
 
-def _machine_of(cluster: Cluster) -> Machine:
+def machine_of(cluster: Cluster) -> Machine:
     """The GPUs of a cluster file.
 
     Raises:

@@ -7,13 +7,16 @@ import dataclasses
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from situate.data.cuts import Cut, Cuts
+from situate.data.cuts import MOST, Cut, Cuts
 from situate.errors import SituateError, nearest
 from situate.torch_capture.cuts.classes import KINDS, LetterClass, classes
 from situate.torch_capture.cuts.rewrite import rewritten
 from situate.torch_capture.cuts.writer import FakeResults
 from situate.torch_capture.garbage import without_collection
 from situate.torch_capture.tracing import Trace
+
+MAX_DIVISORS = 6
+"""Most numbers of parts that a remedy lists."""
 
 
 @without_collection()
@@ -60,6 +63,8 @@ def _classes_of(
         SituateError: there is no such class, or the shares divide none.
     """
     matching = [one for one in letter_classes if _matches(own.name, one)]
+    if not matching:  # a path within a model that has its layers deeper, such as model.layers
+        matching = [one for one in letter_classes if _matches(f"*.{own.name}", one)]
     if not matching:
         raise _unknown(own.name, letter_classes)
     pairs = [(one, own.bounds(one.units)) for one in matching]
@@ -73,8 +78,9 @@ def _unknown(name: str, letter_classes: Sequence[LetterClass]) -> SituateError:
     names = [*kinds, *sorted({one.module for one in letter_classes if one.module})]
     # A kind that other steps have is no misspelling.
     likely = "" if name in KINDS else nearest(name, names)
+    it_has = " It has" if likely.endswith("?") else ": it has"
     return SituateError(
-        f"cuts: the step has nothing called {name!r} to cut{likely}: it has "
+        f"cuts: the step has nothing called {name!r} to cut{likely}{it_has} "
         f"{', '.join(kinds) or 'no dimension to cut'}"
     )
 
@@ -96,8 +102,18 @@ def _indivisible(own: Cut, one: LetterClass) -> SituateError:
     else:
         # The most even shares: they differ by one unit at most.
         near = [one.units * (i + 1) // count - one.units * i // count for i in range(count)]
-        remedy = f"give shares that add up to {one.units}, such as {':'.join(map(str, near))}"
+        shares = f"shares that add up to {one.units}, such as {':'.join(map(str, near))}"
+        remedy = f"give {_divisors_text(one.units)}{shares}"
     return SituateError(
         f"cuts {own}: the {one.kind}{where} are {one.units} units, which these shares do not "
         f"divide: {remedy}"
     )
+
+
+def _divisors_text(units: int) -> str:
+    """The numbers of equal parts of these units, before other shares; empty for a prime."""
+    divisors = [str(k) for k in range(2, min(units, MOST) + 1) if units % k == 0]
+    if len(divisors) < 2:
+        return ""
+    listed = divisors if len(divisors) <= MAX_DIVISORS else [*divisors[:MAX_DIVISORS], "..."]
+    return f"{', '.join(listed)} parts, or "

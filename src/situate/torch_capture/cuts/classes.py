@@ -260,10 +260,17 @@ def _name(letter_class: LetterClass, trace: Trace) -> None:
     letter_class.module = _module([name for name, _, _ in parameters])
     if not parameters:
         letter_class.kinds.add("sequence" if 1 in inputs else "batch")
-    elif any(dim == 0 and dims == 3 for _, dim, dims in parameters):
+    elif any(dim == 0 and dims == 3 for _, dim, dims in parameters) and not _convolves(
+        letter_class
+    ):
         letter_class.kinds.add("experts")
     elif _batches_products(letter_class) and _has_softmax(letter_class):
         letter_class.kinds.add("heads")
+
+
+def _convolves(letter_class: LetterClass) -> bool:
+    """True for channels, which one-dimensional convolutions have first of three dimensions too."""
+    return any("convolution" in operator_name(node) for node in letter_class.members)
 
 
 def _batches_products(letter_class: LetterClass) -> bool:

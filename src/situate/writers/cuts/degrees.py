@@ -19,7 +19,13 @@ from situate.writers.layers import split_layer
 TENSOR = ("heads", "features", "vocabulary")
 """Kinds of classes that tensor parallelism cuts."""
 
-PRODUCTS = ("aten.mm", "aten.addmm", "aten.bmm", "aten.baddbmm", "aten.linear", "aten.mv")
+GROUPED = ("aten._grouped_mm", "transformers.grouped_mm_fallback")
+"""Kinds of ops that multiply the rows of each expert by its own weight."""
+
+PRODUCTS = (
+    *("aten.mm", "aten.addmm", "aten.bmm", "aten.baddbmm", "aten.linear", "aten.mv"),
+    *GROUPED,
+)
 """Kinds of ops that read the weights of a layer's products."""
 
 ROUTERS = ("gate", "router")

@@ -21,6 +21,9 @@ LINEAR = "torch.nn.modules.linear.Linear"
 EMBEDDING = "torch.nn.modules.sparse.Embedding"
 """The class of a table whose weight is (rows, columns)."""
 
+CONV1D = "transformers.pytorch_utils.Conv1D"
+"""The class of a product whose weight is (inputs, outputs)."""
+
 Kind = Literal["colwise", "rowwise", "embedding", "sequence"]
 
 
@@ -32,10 +35,14 @@ class Style:
         kind: `colwise` and `rowwise` for a product, `embedding` for a table cut by rows, `sequence`
             for a module whose activations are cut and whose parameters are whole.
         stays_cut: true if the next op reads parts of the output.
+        ranges: of the outputs of a fused product, each of which is cut alike.
+        is_transposed: true if the weight of a product is (inputs, outputs).
     """
 
     kind: Kind
     stays_cut: bool = True
+    ranges: int = 1
+    is_transposed: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,8 +64,8 @@ def styles(graph: Graph) -> Styles:
     """The styles of the modules that a plan cuts.
 
     Raises:
-        PlanError: a module is no product or table, holds several fused weights, or gathers its
-            weights before it reads them.
+        PlanError: a module is no product or table, holds several fused weights of which the plan
+            cuts the inputs, or gathers its weights before it reads them.
     """
     assert graph.cuts is not None
     modules: dict[str, Style] = {}
@@ -92,26 +99,28 @@ def _reader_styles(parameter: CutParameter) -> Iterator[tuple[str, Style]]:
         PlanError: a module has no such style.
     """
     for path, class_name in parameter.readers:
-        if class_name not in (LINEAR, EMBEDDING) or not path:
+        if class_name not in (LINEAR, EMBEDDING, CONV1D) or not path:
             noun = class_name.rpartition(".")[2] or "no module"
             raise PlanError(
                 f"the plan cuts {_text(path or parameter.name)} ({noun}) along its "
-                f"{parameter.kind}, and styles of modules are for nn.Linear and nn.Embedding: "
-                f"{RUNS}"
-            )
-        if parameter.ranges > 1:
-            raise PlanError(
-                f"{_text(path)} holds {parameter.ranges} weights in one, each of which the plan "
-                f"cuts along its {parameter.kind}, and a style of a module cuts them as one: give "
-                f"each a module of its own; {RUNS}"
+                f"{parameter.kind}, and styles of modules are for nn.Linear, nn.Embedding and "
+                f"Conv1D: {RUNS}"
             )
         if _is_bias(parameter):
             continue
         if class_name == EMBEDDING:
             yield path, Style("colwise" if parameter.dim else "embedding")
-        else:
-            ends = parameter.kind not in ("others",)
-            yield path, Style("rowwise" if parameter.dim else "colwise", ends)
+            continue
+        is_transposed = class_name == CONV1D
+        kind: Kind = "colwise" if parameter.dim == is_transposed else "rowwise"
+        ends = parameter.kind not in ("others",)
+        if parameter.ranges > 1 and kind == "rowwise":
+            raise PlanError(
+                f"{_text(path)} holds {parameter.ranges} weights in one, each of which the plan "
+                f"cuts along its {parameter.kind}, and a style of a module cuts them as one: give "
+                f"each a module of its own; {RUNS}"
+            )
+        yield path, Style(kind, ends, parameter.ranges, is_transposed)
 
 
 def _has_parallel_loss(graph: Graph) -> bool:

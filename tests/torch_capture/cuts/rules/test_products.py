@@ -34,3 +34,23 @@ def test_parts_of_a_product_add_up_to_it(op, args, count) -> None:
 def test_a_scaled_sum_is_not_contracted() -> None:
     letters = OneOp(aten.addmm.default, torch.randn(12), A, B, beta=2).letters()
     assert not any(letter.is_contracted for letter in letters)
+
+
+# Groups of rows, one for each expert, are divided by columns and by the contracted dimension.
+def test_parts_of_grouped_products_add_up_to_them() -> None:
+    pytest.importorskip("transformers")
+    import transformers.integrations.moe  # noqa: F401
+
+    own = torch.ops.transformers
+    rows, experts, ends = torch.randn(9, 4), torch.randn(3, 4, 12), torch.tensor([2, 5, 9])
+    assert len(check_all(own.grouped_mm_fallback.default, rows, experts, ends)) == 2
+    gradient = torch.randn(9, 12)
+    backward = own.grouped_mm_fallback_backward.default
+    assert len(check_all(backward, rows, experts, ends, gradient)) == 2
+
+
+def test_grouped_products_of_pytorch_have_the_same_letters() -> None:
+    ends = torch.tensor([2, 5, 9], dtype=torch.int32)
+    rows, experts = torch.randn(9, 16).bfloat16(), torch.randn(3, 16, 32).bfloat16()
+    forward = OneOp(aten._grouped_mm.default, rows, experts, ends).letters()
+    assert [(one.size, one.is_contracted) for one in forward] == [(32, False), (16, True)]

@@ -85,6 +85,47 @@ def _mv(node: fx.Node) -> list[Letter]:
     )
 
 
+def _grouped(node: fx.Node) -> list[Letter]:
+    """Rows (s, k), one group for each expert, times that expert's (k, m) of (e, k, m).
+
+    With two matrices, whose contracted dimension has the groups: (k, s) times (s, m) is (e, k, m).
+    """
+    x, y, *others = operands(node)
+    if len(shape(x)) == 2 and len(shape(y)) == 2:
+        (k, _), (_, m) = shape(x), shape(y)
+        return _large(
+            [
+                Letter(k, (Axis(0), None, *_none(others)), (Axis(1),)),
+                Letter(m, (None, Axis(1), *_none(others)), (Axis(2),)),
+            ]
+        )
+    if (len(shape(x)), len(shape(y))) != (2, 3):
+        return []
+    _, k, m = shape(y)
+    return _large(
+        [
+            Letter(m, (None, Axis(2), *_none(others)), (Axis(1),)),
+            Letter(k, (Axis(1), Axis(1), *_none(others)), ("sum",)),
+        ]
+    )
+
+
+def _grouped_gradients(node: fx.Node) -> list[Letter]:
+    """The gradients (s, k) and (e, k, m) of a grouped product with rows (s, m)."""
+    _, k, m = shape(operands(node)[1])
+    return _large(
+        [
+            Letter(k, (Axis(1), Axis(1), None, None), (Axis(1), Axis(1))),
+            Letter(m, (None, Axis(2), None, Axis(1)), ("sum", Axis(2))),
+        ]
+    )
+
+
+def _none(others: Sequence[fx.Node]) -> list[None]:
+    """Operands that all parts read whole."""
+    return [None] * len(others)
+
+
 def _large(letters: Sequence[Letter]) -> list[Letter]:
     return [letter for letter in letters if letter.size > 1]
 
@@ -117,4 +158,7 @@ RULES: dict[str, Callable[[Any], list[Letter]]] = {
     "addmm": _addmm,
     "baddbmm": _baddbmm,
     "mv": _mv,
+    "_grouped_mm": _grouped,
+    "grouped_mm_fallback": _grouped,
+    "grouped_mm_fallback_backward": _grouped_gradients,
 }

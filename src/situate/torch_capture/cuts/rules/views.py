@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate, pairwise
 from operator import mul
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from situate.torch_capture.cuts.letters import (
     Axis,
     Letter,
-    Piece,
     arguments,
     operands,
     shape,
 )
+from situate.torch_capture.cuts.rules import slices
+from situate.torch_capture.cuts.rules.slices import local_sizes, others
 from situate.torch_capture.nodes import operator_name
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def _reshape(node: fx.Node) -> list[Letter]:
     """A letter for each common factor of the dimensions before and after."""
     before, after = shape(operands(node)[0]), shape(node)
     return [
-        Letter(size, (one,), (other,), partial(_local_sizes, "size", other, after))
+        Letter(size, (one,), (other,), partial(local_sizes, "size", other, after))
         for size, one, other in factors(before, after)
         if size > 1
     ]
@@ -62,14 +63,6 @@ def _axis_at(sizes: Sequence[int], ends: Sequence[int], low: int, high: int) -> 
     return None
 
 
-def _local_sizes(
-    name: str, axis: Axis, whole: Sequence[int], options: Mapping[str, Any], piece: Piece
-) -> dict[str, Any]:
-    sizes = list(whole)
-    sizes[axis.dim] = piece.of(sizes[axis.dim])
-    return {name: sizes}
-
-
 def _expand(node: fx.Node) -> list[Letter]:
     """A letter for each dimension; operands of size 1 are read whole."""
     own, out = shape(operands(node)[0]), shape(node)
@@ -78,7 +71,7 @@ def _expand(node: fx.Node) -> list[Letter]:
         at = d - (len(out) - len(own))
         axis = Axis(at) if at >= 0 and own[at] == size else None
         if size > 1:
-            sizes = partial(_local_sizes, "size", Axis(d), out)
+            sizes = partial(local_sizes, "size", Axis(d), out)
             result.append(Letter(size, (axis,), (Axis(d),), sizes))
     return result
 
@@ -115,43 +108,6 @@ def _squeeze(node: fx.Node) -> list[Letter]:
     ]
 
 
-def _split(node: fx.Node) -> list[Letter]:
-    """Letters of a split into several outputs, or of a selection of entries along one dimension.
-
-    Every other dimension is a letter. If all outputs are of one size, so is the split dimension,
-    with one range for each output.
-    """
-    x = operands(node)[0]
-    own, outs = shape(x), list(node.meta["val"])
-    dim = arguments(node).get("dim", 0) % len(own)
-    # `unbind` removes the dimension; the others keep it.
-    keeps = not outs or outs[0].dim() == len(own)
-    result = _others(own, dim, keeps, len(outs))
-    lengths = {int(out.shape[dim]) for out in outs} if keeps else set()
-    if len(lengths) == 1 and (length := lengths.pop()) > 1:
-        axis = Axis(dim, outer=len(outs))
-        sizes = partial(_local_split, length, len(outs))
-        result.append(Letter(length, (axis,), (Axis(dim),) * len(outs), sizes))
-    return result
-
-
-def _others(own: Sequence[int], dim: int, keeps: bool, outputs: int = 1) -> list[Letter]:
-    """A letter for each dimension but one, which the result keeps or lacks."""
-    return [
-        Letter(size, (Axis(d),), (Axis(d - (not keeps and d > dim)),) * outputs)
-        for d, size in enumerate(own)
-        if d != dim and size > 1
-    ]
-
-
-def _local_split(
-    length: int, count: int, options: Mapping[str, Any], piece: Piece
-) -> dict[str, Any]:
-    own = piece.of(length)
-    lengths = [own] * count
-    return {"split_size": own, "split_sizes": lengths, "split_size_or_sections": lengths}
-
-
 def _along(node: fx.Node) -> list[Letter]:
     """Letters of ops that work along one dimension, and on each of the others alike."""
     result = shape(node, 0) if not hasattr(node.meta["val"], "shape") else shape(node)
@@ -161,7 +117,7 @@ def _along(node: fx.Node) -> list[Letter]:
         return []
     dim = arguments(node).get("dim", WITHOUT_DIM.get(operator_name(node), -1))
     # Without a dimension the op works on all entries in a row.
-    return [] if dim is None else _others(own, dim % len(own), len(result) == len(own), count)
+    return [] if dim is None else others(own, dim % len(own), len(result) == len(own), count)
 
 
 WITHOUT_DIM = {"argmax": None, "argmin": None}
@@ -178,31 +134,6 @@ def _triangle(node: fx.Node) -> list[Letter]:
 def _outputs(node: fx.Node) -> int:
     value = node.meta["val"]
     return len(value) if isinstance(value, (list, tuple)) else 1
-
-
-def _slice(node: fx.Node) -> list[Letter]:
-    """Letters of a slice: every dimension of which it takes all entries."""
-    before, after = shape(operands(node)[0]), shape(node)
-    dim = arguments(node).get("dim", 0) % len(before)
-    return _others(before, dim, len(before) == len(after))
-
-
-def _slice_gradient(node: fx.Node) -> list[Letter]:
-    """Letters of the gradient of a slice or of one index: zeros but for the entries taken."""
-    out = shape(node)
-    dim = arguments(node)["dim"] % len(out)
-    own = shape(operands(node)[0])
-    keeps = len(own) == len(out)
-    return [
-        Letter(
-            size,
-            (Axis(d - (not keeps and d > dim)),),
-            (Axis(d),),
-            partial(_local_sizes, "input_sizes", Axis(d), out),
-        )
-        for d, size in enumerate(out)
-        if d != dim and size > 1
-    ]
 
 
 def _cat(node: fx.Node) -> list[Letter]:
@@ -254,9 +185,7 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("view", "_unsafe_view", "reshape", "view_copy"), _reshape),
     **dict.fromkeys(("t", "transpose", "permute", "numpy_T"), _permute),
     **dict.fromkeys(("squeeze", "unsqueeze"), _squeeze),
-    **dict.fromkeys(("split", "split_with_sizes", "unbind", "unsafe_split"), _split),
-    **dict.fromkeys(("slice", "select"), _slice),
-    **dict.fromkeys(("slice_backward", "select_backward"), _slice_gradient),
+    **slices.RULES,
     **dict.fromkeys(("cat", "stack"), _cat),
     **dict.fromkeys(("flip", "roll"), _flip),
     **dict.fromkeys(("cumsum", "cumprod", "sort", "topk"), _along),
