@@ -57,8 +57,10 @@ class Paths:
     @classmethod
     def through(cls, problem: Problem, heads: Floats, tails: Floats) -> Paths:
         """The paths with these seconds before and after each op, (n, d) and (n, d)."""
-        seconds = np.where(problem.allowed[problem.unit], problem.seconds, np.inf)
-        return cls(heads, tails, float((heads + seconds + tails).min(axis=1).max()))
+        through = np.where(problem.allowed[problem.unit], problem.seconds, np.inf)
+        through += heads  # in place: a sum of arrays would be the search's largest use of memory
+        through += tails
+        return cls(heads, tails, float(through.min(axis=1).max()))
 
     @classmethod
     def without(cls, problem: Problem) -> Paths:
