@@ -21,10 +21,10 @@ LARGE = 20_000
 """Number of ops from which list schedules are swept at once: in a larger step, the constructed
 plans that follow take longer and are seldom better."""
 
-MOVES_AN_OP = 2.0
+MOVES_AN_OP = 4.0
 """Moves of an op in one sweep from the beginning of the step to its end."""
 
-SHARE = 0.5
+SHARE = 0.8
 """Share of the remaining budget."""
 
 LEAST_GAIN = 0.0002
