@@ -8,8 +8,8 @@
 
 #include "problem/problem.h"
 #include "search/moves/move.h"
+#include "simulation/incremental/window_timer.h"
 #include "simulation/ordered_placement.h"
-#include "simulation/window_timer.h"
 
 namespace situate::search {
 

@@ -15,7 +15,7 @@ from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Problem
 from situate.simulation.decoding import scheduled
 from situate.simulation.simulator import Simulator
-from situate.solvers.auto.improve.windows import LARGE, MIN_OPS, sweep_windows
+from situate.solvers.auto.improve.windows import MIN_OPS, sweep_at_once, sweep_windows
 from situate.solvers.budget import Budget
 from situate.solvers.evaluate import evaluate
 from situate.solvers.heuristics.list_rules import heft
@@ -147,7 +147,7 @@ def searched(ops: int, budget: Budget) -> tuple[float, Search]:
 
 
 def test_a_large_plan_gets_shorter_by_sweeps() -> None:
-    before, search = searched(LARGE, Budget(60.0))
+    before, search = searched(MIN_OPS, Budget(60.0))
     assert search.incumbent.feasible
     assert search.incumbent.value < 0.99 * before
     search.incumbent.schedule.verify(search.problem)
@@ -158,4 +158,11 @@ def test_a_large_plan_gets_shorter_by_sweeps() -> None:
 )
 def test_small_steps_and_limits_of_evaluations_leave_sweeps_out(ops: int, budget: Budget) -> None:
     before, search = searched(ops, budget)
+    assert search.incumbent.value == before
+
+
+def test_searches_with_time_for_hill_climbing_do_not_sweep_at_once() -> None:
+    before, search = searched(MIN_OPS, Budget(evaluation_limit=10**6))
+    search.budget.time_limit = 1e6
+    sweep_at_once(search)
     assert search.incumbent.value == before

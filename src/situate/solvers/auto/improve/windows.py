@@ -17,38 +17,42 @@ from situate.solvers.search import Search
 MIN_OPS = 4000
 """In smaller steps, annealing of the whole step tries enough moves."""
 
-LARGE = 20_000
-"""Number of ops from which list schedules are swept at once: in a larger step, the constructed
-plans that follow take longer and are seldom better."""
+SHARE = 0.8
+"""Share of the remaining budget."""
+
+OFFERS_OF_A_SHORT_SEARCH, SHARE_OF_A_SHORT_SEARCH = 100, 0.95
+"""A search with time for fewer offers sweeps over list schedules at once, in this share of the
+remaining budget: there is no time for hill climbing, which leads to better plans to sweep over."""
 
 MOVES_AN_OP = 4.0
 """Moves of an op in one sweep from the beginning of the step to its end."""
 
-SHARE = 0.8
-"""Share of the remaining budget."""
-
 LEAST_GAIN = 0.0002
 """A sweep that gains less, as a share of the step, is the last."""
 
-OFFERS_TO_SET_UP = 4
+OFFERS_TO_SET_UP = 2
 """Setup and the last offer take less time than so many offers."""
 
 
-def sweep_windows(search: Search, min_ops: int = MIN_OPS) -> None:
+def sweep_at_once(search: Search) -> None:
+    """Sweep over the incumbent if there is no time for better starts."""
+    if not search.budget.affords(OFFERS_OF_A_SHORT_SEARCH):
+        sweep_windows(search, SHARE_OF_A_SHORT_SEARCH)
+
+
+def sweep_windows(search: Search, share: float = SHARE) -> None:
     """Sweep over the incumbent until a sweep gains little, in a share of the remaining time.
 
     Searches that are limited by evaluations alone leave it out: a move here is a small part of an
     evaluation.
 
     Args:
-        min_ops: smaller steps are left out.
+        share: of the remaining budget.
     """
     budget = search.budget
-    if search.problem.n < min_ops or not _applies(search):
+    if not _applies(search) or not budget.affords(OFFERS_TO_SET_UP / share):
         return
-    if not budget.affords(OFFERS_TO_SET_UP / SHARE):
-        return
-    end = (1 - SHARE) * budget.remaining()
+    end = (1 - share) * budget.remaining()
     windows = _windows(search)
     while not search.finished() and (seconds := _seconds_until(search, end)) > 0:
         before = search.incumbent.value
@@ -60,6 +64,7 @@ def sweep_windows(search: Search, min_ops: int = MIN_OPS) -> None:
 def _applies(search: Search) -> bool:
     problem, best = search.problem, search.best
     by_time = problem.objective == "time" and problem.transfers == "overlapped"
+    by_time = by_time and problem.n >= MIN_OPS
     fits = best is not None and best.feasible
     return by_time and search.budget.time_limit is not None and fits
 

@@ -11,8 +11,8 @@
 
 #include "problem/op_seconds.h"
 #include "problem/problem.h"
+#include "simulation/incremental/sends.h"
 #include "simulation/ordered_placement.h"
-#include "simulation/sends.h"
 
 namespace situate::sim {
 

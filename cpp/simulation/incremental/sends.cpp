@@ -1,4 +1,4 @@
-#include "simulation/sends.h"
+#include "simulation/incremental/sends.h"
 
 #include <algorithm>
 #include <tuple>

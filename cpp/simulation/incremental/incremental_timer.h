@@ -9,8 +9,8 @@
 #include "problem/op_seconds.h"
 #include "problem/problem.h"
 #include "simulation/critical_path.h"
+#include "simulation/incremental/sends.h"
 #include "simulation/ordered_placement.h"
-#include "simulation/sends.h"
 
 namespace situate::sim {
 

@@ -1,4 +1,4 @@
-#include "simulation/window_timer.h"
+#include "simulation/incremental/window_timer.h"
 
 #include <algorithm>
 #include <cassert>

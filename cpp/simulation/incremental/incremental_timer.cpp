@@ -1,4 +1,4 @@
-#include "simulation/incremental_timer.h"
+#include "simulation/incremental/incremental_timer.h"
 
 #include <algorithm>
 #include <span>
