@@ -1,4 +1,4 @@
-"""Microseconds that a move of annealing takes, on graphs of more and more ops."""
+"""Microseconds that a move takes, of annealing and in windows, on graphs of more and more ops."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from benchmarks.lib.record import Row, record
 from situate import _core
 from situate.bench.families.unequal import layered
 from situate.simulation.decoding import order_of
+from situate.solvers.auto.improve.windows import MOVES_AN_OP
 from situate.solvers.budget import Budget
 from situate.solvers.heuristics.list_rules import heft
 from situate.solvers.search import Search
@@ -32,28 +33,44 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--ops", type=int, nargs="+", default=list(OPS))
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
-    rows = [_row(ops, options.seed) for ops in options.ops]
-    record("move_cost", {"a move of annealing": rows}, options=options)
-
-
-def _row(ops: int, seed: int) -> Row:
-    problem = situate.Problem(layered(ops, seed), situate.Cluster.preset(CLUSTER))
-    search = Search(problem, budget=Budget(), threads=1)
-    heft(search)
-    start = search.incumbent
-    annealers = _core.search.make_annealers(
-        search.simulator.core,
-        "time",
-        seed,
-        1,
-        start.placement,
-        order_of(problem, start.schedule),
+    annealing, windows = list[Row](), list[Row]()
+    for ops in options.ops:
+        problem = situate.Problem(layered(ops, options.seed), situate.Cluster.preset(CLUSTER))
+        search = Search(problem, budget=Budget(), threads=1)
+        heft(search)
+        annealing.append(_of_annealing(search, options.seed))
+        windows.append(_in_windows(search, options.seed))
+    record(
+        "move_cost",
+        {"a move of annealing": annealing, "a move in a window": windows},
+        options=options,
     )
+
+
+def _of_annealing(search: Search, seed: int) -> Row:
+    start, ops = search.incumbent, search.problem.n
+    order = order_of(search.problem, start.schedule)
+    core = search.simulator.core
+    annealers = _core.search.make_annealers(core, "time", seed, 1, start.placement, order)
     temperature = COLD * annealers.typical_change(20)
     moves = int(np.clip(MOVES_AND_OPS // ops, 300, 20_000))
     begin = time.process_time()
     annealers.run(temperature, moves, math.inf, 1)
-    seconds = time.process_time() - begin
+    return _row(ops, moves, time.process_time() - begin)
+
+
+def _in_windows(search: Search, seed: int) -> Row:
+    """One sweep, with the setup and the pass that begins the next."""
+    start = search.incumbent
+    order = order_of(search.problem, start.schedule)
+    room = np.maximum(0, search.problem.capacity - start.schedule.peak).astype(np.int64)
+    core, begin = search.simulator.core, time.process_time()
+    windows = _core.search.make_window_searches(core, seed, 1, start.placement, order, room)
+    windows.run(MOVES_AN_OP, math.inf, 1)
+    return _row(search.problem.n, windows.evaluations, time.process_time() - begin)
+
+
+def _row(ops: int, moves: int, seconds: float) -> Row:
     return {
         "ops": ops,
         "cluster": CLUSTER,

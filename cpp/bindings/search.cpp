@@ -29,6 +29,7 @@
 #include "search/load_annealer.h"
 #include "search/memory_constrained.h"
 #include "search/placed/placed_orders.h"
+#include "search/windows/window_search.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -45,8 +46,10 @@ using search::LoadAnnealer;
 using search::Moves;
 using search::PeakMean;
 using search::PlacedOrders;
+using search::WindowSearch;
 
 constexpr double endless = std::numeric_limits<double>::infinity();
+constexpr double most_moves_an_op = 1000;
 
 template <typename Rule>
 auto listed(Rule rule, const Problem& p, double room, double seconds) {
@@ -78,6 +81,7 @@ auto memory_constrained(const Problem& p, double room, const Array<uint8_t, 1>& 
 using Annealers = Chains<Annealer>;
 using LoadAnnealers = Chains<LoadAnnealer>;
 using Justifications = Chains<Justification>;
+using WindowSearches = Chains<WindowSearch>;
 
 template <typename Chain>
 void anneal(Chains<Chain>& chains, double temperature, int64_t evaluations, double seconds,
@@ -151,6 +155,34 @@ auto best_justified(const Justifications& chains, size_t k) {
   return std::make_tuple(best.feasible, best.cost,
                          to_numpy(std::vector<int32_t>(best.placement), {n}),
                          to_numpy(std::vector<int32_t>(best.order), {n}));
+}
+
+WindowSearches make_window_searches(const Problem& p, uint64_t seed, int count,
+                                    const Array<int32_t, 1>& placement,
+                                    const Array<int32_t, 1>& order, const Array<int64_t, 1>& room) {
+  check(!p.blocking && !p.atomic, "windows are timed for overlapped transfers");
+  check_decision(p, view(placement), view(order));
+  check(room.size() == static_cast<size_t>(p.d), "each device has room, in bytes");
+  WindowSearches chains;
+  nb::gil_scoped_release released;
+  for (int k = 0; k < count; ++k)
+    chains.members.push_back(std::make_unique<WindowSearch>(
+        p, seed * seed_stride + k, placement.data(), order.data(), view(room)));
+  return chains;
+}
+
+void sweep(WindowSearches& chains, double moves_an_op, double seconds, int threads) {
+  check(moves_an_op >= 0 && moves_an_op <= most_moves_an_op, "moves of an op are 0 to 1,000");
+  chains.advance(seconds, threads, [&](WindowSearch& chain, const std::function<bool()>& ended) {
+    chain.run(moves_an_op, ended);
+  });
+}
+
+auto window_plan(const WindowSearches& chains, size_t k) {
+  const auto& chain = *chains.members.at(k);
+  const auto n = static_cast<size_t>(chain.problem().n);
+  return std::make_tuple(chain.cost(), to_numpy(std::vector<int32_t>(chain.plan().device()), {n}),
+                         to_numpy(std::vector<int32_t>(chain.plan().order()), {n}));
 }
 
 LoadAnnealers make_load_annealers(const Problem& p, uint64_t seed, int count,
@@ -388,6 +420,28 @@ before the chain has run.)")
              "seed"_a, "count"_a, "Chains that begin with the plan of HEFT.");
 }
 
+void bind_window_searches(nb::module_& module) {
+  nb::class_<WindowSearches>(module, "WindowSearches",
+                             "Independent chains of local search in a long plan, window by window.")
+      .def("run", &sweep, "moves_an_op"_a, "seconds"_a, "threads"_a,
+           R"(Sweeps every chain to the end of its plan, not so far after so many seconds.
+
+moves_an_op: tried in one sweep.)")
+      .def(
+          "plan", &window_plan, "chain"_a,
+          R"(The longest way in seconds through the window of a chain, its placement (n,) and order (n,).)")
+      .def(
+          "swept",
+          [](const WindowSearches& chains, size_t k) { return chains.members.at(k)->swept(); },
+          "chain"_a, "Share of the sweep of a chain that is over; 0 as a sweep begins.")
+      .def_prop_ro("evaluations", &WindowSearches::evaluations);
+  module.def("make_window_searches", &make_window_searches, nb::keep_alive<0, 1>(), "problem"_a,
+             "seed"_a, "count"_a, "placement"_a, "order"_a, "room"_a,
+             R"(Chains that start from one plan (n,), (n,).
+
+room: (d,) bytes that each device has left for ops that move there.)");
+}
+
 void bind_load_annealers(nb::module_& module) {
   nb::class_<LoadAnnealers>(module, "LoadAnnealers",
                             "Independent chains of annealing of the period.")
@@ -455,6 +509,7 @@ void bind_search(nb::module_& module) {
   bind_list_rules(module);
   bind_placed_orders(module);
   bind_annealers(module);
+  bind_window_searches(module);
   bind_justifications(module);
   bind_load_annealers(module);
 }

@@ -13,7 +13,7 @@
 #include "simulation/blocking/blocking_timer.h"
 #include "simulation/blocking/blocking_transfers.h"
 #include "simulation/blocking/early_transfers.h"
-#include "simulation/incremental_timer.h"
+#include "simulation/incremental/incremental_timer.h"
 #include "simulation/ordered_placement.h"
 #include "simulation/simulator.h"
 

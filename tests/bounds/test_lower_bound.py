@@ -8,6 +8,7 @@ import time
 import pytest
 
 from situate.bounds.lower_bound import bound_in_time, bound_name, lower_bound, tightest_bound
+from situate.data.core_problem import core_problem
 from situate.data.graph import Graph, Op, Tensor
 from situate.data.problem import Objective, Problem
 from situate.data.rules import RULES
@@ -155,4 +156,6 @@ def test_the_clock_decides_on_no_bound_without_a_time_limit() -> None:
     assert bound_in_time(problem, begin=-1e9, time_limit=None) == tightest_bound(problem)
     begin = time.perf_counter()
     assert bound_in_time(problem, begin, 600.0) == tightest_bound(problem)
+    core = core_problem(problem)
+    assert bound_in_time(problem, begin, 600.0, core) == tightest_bound(problem)
     assert bound_in_time(problem, begin, 0.4).value < tightest_bound(problem).value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import pytest
@@ -18,11 +19,11 @@ def _bounds_are_shared() -> Iterator[None]:
     their searches."""
     bounds: WeakKeyDictionary[Problem, Bound] = WeakKeyDictionary()
 
-    def shared(problem: Problem, begin: float, time_limit: float | None) -> Bound:
+    def shared(problem: Problem, begin: float, time_limit: float | None, core: Any) -> Bound:
         if time_limit is not None:
-            return bound_in_time(problem, begin, time_limit)
+            return bound_in_time(problem, begin, time_limit, core)
         if problem not in bounds:
-            bounds[problem] = bound_in_time(problem, begin, None)
+            bounds[problem] = bound_in_time(problem, begin, None, core)
         return bounds[problem]
 
     with pytest.MonkeyPatch.context() as patch:

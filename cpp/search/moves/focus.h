@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "problem/problem.h"
@@ -16,6 +17,9 @@ class Focus {
  public:
   explicit Focus(const Problem& problem) : problem_(problem) {}
 
+  // From now on draws are of these ops, and of their units, of which one must have a choice of
+  // device, rather than of all.
+  void within(std::span<const int32_t> ops);
   // From now on part of the draws are of these ops, and of their units.
   void on(std::vector<int32_t> ops);
 
@@ -24,8 +28,11 @@ class Focus {
   int draw_movable(SplitMix64& random) const;
 
  private:
+  std::vector<int32_t> movable_of(std::span<const int32_t> ops) const;
+
   const Problem& problem_;
-  std::vector<int32_t> ops_, units_;
+  std::vector<int32_t> all_ops_;  // none for those of the problem
+  std::vector<int32_t> all_units_, ops_, units_;
 };
 
 }  // namespace situate::search

@@ -73,4 +73,10 @@ constexpr Odds past_consumers{2, 10};
 // names no other device.
 constexpr Odds own_output{1, 2};
 
+// Moves in a window of a long plan: of 100 steps.
+struct WindowShares {
+  int reorder, region, nearby_swap;
+};
+constexpr WindowShares in_window{40, 45, 15};
+
 }  // namespace situate::search

@@ -144,6 +144,34 @@ def make_annealers(problem: situate._core.problem.Problem, goal: str, seed: int,
     single_moves: a step gives one unit another device or one op another place, and nothing else.
     """
 
+class WindowSearches:
+    """Independent chains of local search in a long plan, window by window."""
+
+    def run(self, moves_an_op: float, seconds: float, threads: int) -> None:
+        """
+        Sweeps every chain to the end of its plan, not so far after so many seconds.
+
+        moves_an_op: tried in one sweep.
+        """
+
+    def plan(self, chain: int) -> tuple[float, NDArray[numpy.int32], NDArray[numpy.int32]]:
+        """
+        The longest way in seconds through the window of a chain, its placement (n,) and order (n,).
+        """
+
+    def swept(self, chain: int) -> float:
+        """Share of the sweep of a chain that is over; 0 as a sweep begins."""
+
+    @property
+    def evaluations(self) -> int: ...
+
+def make_window_searches(problem: situate._core.problem.Problem, seed: int, count: int, placement: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], room: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> WindowSearches:
+    """
+    Chains that start from one plan (n,), (n,).
+
+    room: (d,) bytes that each device has left for ops that move there.
+    """
+
 class Justifications:
     """Independent chains of justification."""
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from situate import _core
 from situate.bounds.deadline import least_deadline
 from situate.bounds.load import Load, least_load
 from situate.bounds.memory import needs
@@ -50,7 +51,12 @@ class Bound:
     name: str
 
 
-def bound_in_time(problem: Problem, begin: float, time_limit: float | None) -> Bound:
+def bound_in_time(
+    problem: Problem,
+    begin: float,
+    time_limit: float | None,
+    core: _core.problem.Problem | None = None,
+) -> Bound:
     """The lower bound of a search, computed within a share of the search's time.
 
     Args:
@@ -58,13 +64,15 @@ def bound_in_time(problem: Problem, begin: float, time_limit: float | None) -> B
         begin: time of `time.perf_counter` at the start of the search.
         time_limit: seconds of the search. None lets every bound finish, because without a limit the
             result must not depend on the clock.
+        core: the core's copy of the problem, if there is one. Of a large problem another copy takes
+            much memory.
     """
     limit = math.inf if time_limit is None else time_limit
     until = max(min(BOUNDING_AT_LEAST, limit), BOUNDING * limit)
     until = min(until, BOUNDED_BY * limit - expected_seconds(problem))
     refining = REFINING * limit
     refined_until = refining if refining >= REFINING_AT_LEAST else 0.0
-    return tightest_bound(problem, begin + until, begin + refined_until)
+    return tightest_bound(problem, begin + until, begin + refined_until, core)
 
 
 def lower_bound(problem: Problem, until: float = math.inf) -> float:
@@ -73,7 +81,10 @@ def lower_bound(problem: Problem, until: float = math.inf) -> float:
 
 
 def tightest_bound(
-    problem: Problem, until: float = math.inf, refined_until: float = math.inf
+    problem: Problem,
+    until: float = math.inf,
+    refined_until: float = math.inf,
+    core: _core.problem.Problem | None = None,
 ) -> Bound:
     """The largest of all bounds on the objective.
 
@@ -88,7 +99,8 @@ def tightest_bound(
         need = max(needs(problem, until), key=lambda need: need.peak)
         return Bound(float(need.peak), need.name)
     # Of equal bounds, the first.
-    tightest = max(_begun_by(until, problem, _bounds(problem, until, refined_until)), key=_value)
+    bounds = _bounds(problem, until, refined_until, core)
+    tightest = max(_begun_by(until, problem, bounds), key=_value)
     return Bound(_rounded(problem, tightest.value), tightest.name)
 
 
@@ -128,26 +140,38 @@ def _begun_by(until: float, problem: Problem, bounds: Iterator[Bound]) -> Iterat
         yield Bound(float(problem.fastest.sum()) / problem.d, "load")
 
 
-def _bounds(problem: Problem, until: float, refined_until: float) -> Iterator[Bound]:
-    of_objective = _on_throughput if problem.objective == "throughput" else _on_time
-    yield from of_objective(problem, until, refined_until)
+def _bounds(
+    problem: Problem,
+    until: float,
+    refined_until: float,
+    core: _core.problem.Problem | None = None,
+) -> Iterator[Bound]:
+    if problem.objective == "throughput":
+        yield from _on_throughput(problem, until)
+    else:
+        yield from _on_time(problem, until, refined_until, core)
     yield Bound(least_split(problem, refined_until), "split")
 
 
-def _on_throughput(problem: Problem, until: float, _: float) -> Iterator[Bound]:
+def _on_throughput(problem: Problem, until: float) -> Iterator[Bound]:
     yield Bound(least_load(problem, until).seconds, "load")
     yield Bound(least_narrow(problem, Paths.without(problem)), "narrow work")
     yield Bound(float(problem.fastest.max()), "longest op")
     yield Bound(least_group(problem, Paths.without(problem)), "colocation group")
 
 
-def _on_time(problem: Problem, until: float, refined_until: float) -> Iterator[Bound]:
-    paths = Paths.of(problem)
+def _on_time(
+    problem: Problem,
+    until: float,
+    refined_until: float,
+    core: _core.problem.Problem | None,
+) -> Iterator[Bound]:
+    paths = Paths.of(problem, core)
     least = paths.longest
     yield Bound(paths.longest, "critical path")
     if problem.transfers == "atomic":
         return
-    paths = with_joins(problem, paths, refined_until)
+    paths = with_joins(problem, paths, refined_until, core)
     load = least_load(problem, until)
     for bound in _of_paths(problem, paths, load):
         least = max(least, bound.value)

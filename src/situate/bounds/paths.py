@@ -49,16 +49,23 @@ class Paths:
         return np.asarray(self.tails.min(axis=1))
 
     @classmethod
-    def of(cls, problem: Problem) -> Paths:
-        """The paths of a problem's graph."""
-        free = _transfers_are_free(problem)
-        return cls.through(problem, *_core.bounds.longest_paths(core_problem(problem), free=free))
+    def of(cls, problem: Problem, core: _core.problem.Problem | None = None) -> Paths:
+        """The paths of a problem's graph.
+
+        Args:
+            problem: with n ops on d devices.
+            core: the core's copy of the problem, if there is one.
+        """
+        core, free = core or core_problem(problem), _transfers_are_free(problem)
+        return cls.through(problem, *_core.bounds.longest_paths(core, free=free))
 
     @classmethod
     def through(cls, problem: Problem, heads: Floats, tails: Floats) -> Paths:
         """The paths with these seconds before and after each op, (n, d) and (n, d)."""
-        seconds = np.where(problem.allowed[problem.unit], problem.seconds, np.inf)
-        return cls(heads, tails, float((heads + seconds + tails).min(axis=1).max()))
+        through = np.where(problem.allowed[problem.unit], problem.seconds, np.inf)
+        through += heads  # in place: a sum of arrays would be the search's largest use of memory
+        through += tails
+        return cls(heads, tails, float(through.min(axis=1).max()))
 
     @classmethod
     def without(cls, problem: Problem) -> Paths:
@@ -86,13 +93,24 @@ WORK = 20_000_000
 """Edges that are looked at for the sake of others, in a fifth of a second or so."""
 
 
-def with_joins(problem: Problem, paths: Paths, until: float = math.inf) -> Paths:
-    """The paths, with longer heads and tails at joins; the search ends when `time.perf_counter`
-    reaches `until`."""
+def with_joins(
+    problem: Problem,
+    paths: Paths,
+    until: float = math.inf,
+    core: _core.problem.Problem | None = None,
+) -> Paths:
+    """The paths, with longer heads and tails at joins.
+
+    Args:
+        problem: of the paths.
+        paths: as they are without joins.
+        until: time of `time.perf_counter` at which the search for joins ends.
+        core: the core's copy of the problem, if there is one.
+    """
     seconds = until - time.perf_counter()
     if seconds <= 0 or problem.d < 2:
         return paths
     heads, tails = _core.bounds.with_joins(
-        core_problem(problem), paths.heads, paths.tails, work=WORK, seconds=seconds
+        core or core_problem(problem), paths.heads, paths.tails, work=WORK, seconds=seconds
     )
     return Paths.through(problem, heads, tails)

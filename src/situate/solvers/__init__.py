@@ -116,7 +116,7 @@ def solve(
     )
     if name == "auto" and problem.n >= OPS_FOR_FIRST_PLAN:
         _offer_first(search)
-    bound = bound_in_time(problem, begin, time_limit)
+    bound = bound_in_time(problem, begin, time_limit, search.simulator.core)
     search.raise_bound(bound.value, bound.name)
     try:
         with at_most(search.threads):

@@ -16,6 +16,7 @@ from situate.solvers.auto.construct.partition import offer_partition
 from situate.solvers.auto.construct.pipelines import offer_pipelines
 from situate.solvers.auto.construct.segments import offer_memory_fits, offer_segments, outgrown
 from situate.solvers.auto.improve.moves import swap_devices
+from situate.solvers.auto.improve.windows import sweep_at_once, sweep_windows
 from situate.solvers.auto.orders import list_pipelines, offer_placed_orders, offer_regrouped
 from situate.solvers.heuristics.baselines import SAMPLES, draw, expert, single
 from situate.solvers.heuristics.data_parallel import data_parallel, fsdp, offer_on
@@ -106,6 +107,7 @@ def _offer_constructed(search: Search) -> bool:
         offer_regrouped(search)
     _list_to_fit(search)
     _offer_earliest(search)
+    sweep_at_once(search)
     if not search.finished():
         offer_partition(search)
     if not search.finished():
@@ -123,6 +125,9 @@ def _offer_constructed(search: Search) -> bool:
             offer(search)
     if not search.finished():
         justification.offer_start(search, full)
+        if full:
+            # Hill climbing gains little where devices are full.
+            sweep_windows(search)
     return full
 
 

@@ -6,6 +6,7 @@ from situate.solvers.auto.improve.annealing import anneal
 from situate.solvers.auto.improve.balance import balance
 from situate.solvers.auto.improve.blocks import move_slices
 from situate.solvers.auto.improve.climb import climb
+from situate.solvers.auto.improve.windows import sweep_windows
 from situate.solvers.auto.orders import order_decides_time
 from situate.solvers.search import Search
 
@@ -26,7 +27,7 @@ def improve(search: Search, first: bool, full: bool) -> None:
 
 
 def shorten(search: Search, full: bool = False) -> None:
-    """Climb for time, then anneal for any objective.
+    """Climb and sweep for time, then anneal for any objective.
 
     Args:
         full: True if the fastest accelerator is full; annealing then includes critical moves.
@@ -34,4 +35,5 @@ def shorten(search: Search, full: bool = False) -> None:
     if order_decides_time(search.problem) and search.problem.transfers != "blocking":
         move_slices(search)
         climb(search)
+        sweep_windows(search)
     anneal(search, full)

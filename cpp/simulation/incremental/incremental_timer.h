@@ -9,6 +9,7 @@
 #include "problem/op_seconds.h"
 #include "problem/problem.h"
 #include "simulation/critical_path.h"
+#include "simulation/incremental/sends.h"
 #include "simulation/ordered_placement.h"
 
 namespace situate::sim {
@@ -34,11 +35,6 @@ class IncrementalTimer {
   void calibrate(const std::vector<int64_t>& peak);
 
  private:
-  struct Send {
-    int32_t first_use, tensor, target;
-    int32_t input;  // of one consumer there; `next_there_` links it to those of the others
-  };
-
   // First and last position at which a device uses a tensor.
   struct Uses {
     int32_t first, last;
@@ -74,14 +70,12 @@ class IncrementalTimer {
   std::vector<double> state_;
   double *live_ = nullptr, *peak_ = nullptr;
   std::vector<int32_t> holding_;               // ops with persistent bytes
-  std::vector<int32_t> reader_;                // of each input
   std::vector<std::vector<int32_t>> senders_;  // devices that use each channel
   std::vector<double> held_, committed_held_, room_, committed_peak_;
   std::vector<double> checkpoints_, new_checkpoints_;
-  PlanTimes committed_, timed_;      // timed_: from `first_` on
-  std::vector<int32_t> arrived_;     // inputs with a new arrival
-  std::vector<int32_t> next_there_;  // of inputs
-  std::vector<Send> sends_;
+  PlanTimes committed_, timed_;   // timed_: from `first_` on
+  std::vector<int32_t> arrived_;  // inputs with a new arrival
+  Sends sends_;
   std::vector<int32_t> hub_;       // of each tensor, -1 where it has few consumers
   std::vector<Uses> uses_;         // hubs x devices
   std::vector<int64_t> known_in_;  // of each hub: the evaluation that its uses are known for

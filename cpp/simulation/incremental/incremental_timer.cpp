@@ -1,9 +1,7 @@
-#include "simulation/incremental_timer.h"
+#include "simulation/incremental/incremental_timer.h"
 
 #include <algorithm>
 #include <span>
-#include <tuple>
-#include <utility>
 
 #include "problem/sentinels.h"
 
@@ -30,7 +28,8 @@ IncrementalTimer::IncrementalTimer(const Problem& problem, const OrderedPlacemen
       count_bytes_(count_bytes),
       held_(problem.d),
       room_(problem.capacity.begin(), problem.capacity.end()),
-      committed_peak_(problem.d) {
+      committed_peak_(problem.d),
+      sends_(plan) {
   const auto& p = problem_;
   for (int op = 0; op < p.n; ++op) {
     const double* row = p.seconds.data() + static_cast<size_t>(op) * p.d;
@@ -61,13 +60,10 @@ IncrementalTimer::IncrementalTimer(const Problem& problem, const OrderedPlacemen
   checkpoints_.resize((p.n / stride_ + 1) * width_);
   new_checkpoints_.resize(checkpoints_.size());
   committed_ = timed_ = {std::vector<double>(p.n), std::vector<double>(p.inputs.size())};
-  next_there_.resize(p.inputs.size());
   senders_.resize(p.channels);
   for (int a = 0; a < p.d; ++a)
     for (int b = 0; b < p.d; ++b)
       if (a != b) senders_[p.channel[static_cast<size_t>(a) * p.d + b]].push_back(a);
-  for (int op = 0; op < p.n; ++op)
-    reader_.insert(reader_.end(), p.input_start[op + 1] - p.input_start[op], op);
 }
 
 void IncrementalTimer::restore(int checkpoint) {
@@ -198,27 +194,7 @@ double IncrementalTimer::start_of(int op, int device) const {
 
 void IncrementalTimer::send_outputs(int op, int device, double now) {
   const auto& p = problem_;
-  const auto& devices = plan_.device();
-  sends_.clear();
-  for (const int tensor : p.outputs_of(op)) {
-    if (p.blocking && !p.signal[tensor]) continue;
-    const size_t first_of_tensor = sends_.size();
-    for (int i = p.consumer_start[tensor]; i < p.consumer_start[tensor + 1]; ++i) {
-      const int consumer = p.consumers[i], target = devices[consumer];
-      if (target == device) continue;
-      const int use = plan_.position(consumer), input = p.place_in_inputs[i];
-      size_t s = first_of_tensor;
-      while (s < sends_.size() && sends_[s].target != target) ++s;
-      if (s == sends_.size()) sends_.push_back({use, tensor, target, -1});
-      sends_[s].first_use = std::min(sends_[s].first_use, use);
-      next_there_[input] = std::exchange(sends_[s].input, input);
-    }
-  }
-  if (sends_.size() > 1)
-    std::sort(sends_.begin(), sends_.end(), [](const Send& a, const Send& b) {
-      return std::tie(a.first_use, a.tensor, a.target) < std::tie(b.first_use, b.tensor, b.target);
-    });
-  for (const auto& send : sends_) {
+  for (const auto& send : sends_.of(op)) {
     double begin = now;
     const double seconds = p.transfer_seconds(send.tensor, device, send.target);
     if (p.contention && !p.signal[send.tensor]) {
@@ -227,7 +203,7 @@ void IncrementalTimer::send_outputs(int op, int device, double now) {
       free = begin + seconds;
     }
     if (count_bytes_) live_[send.target] += static_cast<double>(p.size[send.tensor]);
-    for (int input = send.input; input >= 0; input = next_there_[input])
+    for (int input = send.input; input >= 0; input = sends_.next_there(input))
       arrive(input, begin + seconds);
   }
 }
@@ -236,7 +212,7 @@ void IncrementalTimer::arrive(int input, double time) {
   timed_.arrival[input] = time;
   arrived_.push_back(input);
   if (time != committed_.arrival[input])
-    last_arrival_ = std::max(last_arrival_, plan_.position(reader_[input]));
+    last_arrival_ = std::max(last_arrival_, plan_.position(sends_.reader(input)));
 }
 
 void IncrementalTimer::hold_persistent() {
