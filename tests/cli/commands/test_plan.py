@@ -402,7 +402,7 @@ def test_planning_chooses_slices_beside_cuts_and_the_plan_runs(situate) -> None:
     ("options", "message"),
     [
         (("--cuts", "heats=2"), "nothing called 'heats' to cut; did you mean 'heads'"),
-        (("--cuts", "heads=3"), "give shares that add up to 4, such as 1:1:2"),
+        (("--cuts", "heads=3"), "give 2 or 4 parts, or shares that add up to 4, such as 1:1:2"),
         (("--cuts", "heads"), "must be NAME=PARTS"),
         (("--cuts", "auto", "--cuts", "heads=2"), "auto stands alone"),
     ],

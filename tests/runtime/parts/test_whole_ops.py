@@ -19,6 +19,7 @@ from tests.torch_capture.cuts.networks import NETWORKS, decoder, perceptron  # n
 ALONE = [
     *(("decoder", kind) for kind in ("heads", "features", "vocabulary", "sequence")),
     *(("decoder", kind) for kind in ("batch", "hidden", "others")),
+    ("slicing", "heads"),
     ("dropping in attention", "heads"),
     ("dropping in attention", "sequence"),
     ("perceptron", "batch"),
@@ -30,6 +31,7 @@ ALONE = [
 
 TOGETHER = {
     "decoder": ("heads", "features", "vocabulary", "sequence", "batch", "hidden", "others"),
+    "slicing": ("heads", "features", "vocabulary", "sequence", "batch", "hidden", "others"),
     "dropping": ("heads", "features", "vocabulary", "sequence", "batch", "hidden", "others"),
     "dropping in attention": ("heads", "features", "sequence", "batch", "hidden", "others"),
     "perceptron": ("features", "batch", "others"),

@@ -99,7 +99,7 @@ def test_classes_that_shares_do_not_divide_stay_whole_and_are_said() -> None:
         ("layers.7=2", "nothing called 'layers.7' to cut"),
         (
             "heads=3",
-            "heads of layers.0 are 4 units, .* give 2, 4 parts, or shares .* 4, such as 1:1:2",
+            "heads of layers.0 are 4 units, .* give 2 or 4 parts, or shares .* 4, such as 1:1:2",
         ),
         ("heads=8", "give at most 4 parts"),
         ("auto", "auto is chosen for a cluster"),

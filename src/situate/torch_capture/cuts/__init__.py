@@ -115,5 +115,6 @@ def _divisors_text(units: int) -> str:
     divisors = [str(k) for k in range(2, min(units, MOST) + 1) if units % k == 0]
     if len(divisors) < 2:
         return ""
-    listed = divisors if len(divisors) <= MAX_DIVISORS else [*divisors[:MAX_DIVISORS], "..."]
-    return f"{', '.join(listed)} parts, or "
+    if len(divisors) > MAX_DIVISORS:
+        return f"{', '.join(divisors[:MAX_DIVISORS])}, ... parts, or "
+    return f"{', '.join(divisors[:-1])} or {divisors[-1]} parts, or "
