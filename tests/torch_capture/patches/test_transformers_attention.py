@@ -133,8 +133,7 @@ def compare_window(window: int, padding: int | None, cast: bool):
     return compare(model, inputs, loss, sgd, step, threads=1)
 
 
-@pytest.mark.parametrize("cast", [False, True])
-@pytest.mark.parametrize("window", [8, 32])
+@pytest.mark.parametrize(("window", "cast"), [(8, True), (32, False)])
 def test_a_placed_step_is_equal_to_the_last_bit(window, cast):
     assert compare_window(window, None, cast).within(0.0)
 
