@@ -145,8 +145,10 @@ class _Rewriting:
         self._devices: list[int] = schedule.placement[kept].tolist()
         self._starts: list[float] = schedule.start[kept].tolist()
         self._collectives: dict[int, list[int]] = defaultdict(list)
+        # Sources are read from the old schedule, so collectives come after all ops that stay.
         for k, (exchange, seconds) in enumerate(timed):
             self._add_ops(k, exchange, seconds)
+        # A part may make the same result once for each reader; the collective makes it once.
         twins = {own[0]: own[1:] for exchange, _ in timed for own in exchange.results}
         self.graph = replace(
             graph,
@@ -164,6 +166,7 @@ class _Rewriting:
         """Add an op of a collective for each part."""
         ready = float(max(self._schedule.end[self._maker(t)] for t in exchange.sources))
         for part, results in enumerate(exchange.results):
+            # The op of a collective takes the place, phase and module of the op it replaces.
             number, like = len(self._ops), self._maker(results[0])
             self._ops.append(_collective(self._old.ops[like], k, exchange.kind, seconds))
             self._devices.append(int(self._schedule.placement[like]))
@@ -195,6 +198,7 @@ class _Rewriting:
         yield from self._collectives[tensor]
         for reader in self._old.tensors[tensor].consumers:
             number = self._number.get(reader)
+            # A replaced reader has the number of its collective, which is counted above.
             if number is not None and self._ops[number] is self._old.ops[reader]:
                 yield number
 
@@ -206,6 +210,7 @@ class _Rewriting:
         for exchange in replaced:
             for part, results in enumerate(exchange.results):
                 own = self._number[self._maker(results[0])]
+                # Its own source is a tensor that it reads; those of others are waited for.
                 for other, source in enumerate(exchange.sources):
                     if other != part:
                         yield self._number[self._maker(source)], own

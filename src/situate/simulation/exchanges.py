@@ -53,6 +53,7 @@ class _Join:
 
     def plus(self, other: _Join, op: int) -> _Join | None:
         """The sum of two joins, made by an op; None if a part would give two tensors."""
+        # Keys are parts: fewer keys than before say that a part gives in both terms.
         sources, slices = self.sources | other.sources, self.slices | other.slices
         if len(sources) < len(self.sources) + len(other.sources):
             return None
@@ -69,11 +70,13 @@ def exchanges(graph: Graph) -> list[Exchange]:
     wiring = _Wiring(graph)
     groups: dict[object, dict[int, list[_Join]]] = defaultdict(lambda: defaultdict(list))
     for part, join in wiring.joins():
+        # Joins of the same sources belong to one exchange, whichever part makes them.
         key = join.kind, bool(join.slices), *sorted(join.sources.items())
         groups[key][part].append(join)
     simple = [
         wiring.exchange(joins)
         for joins in groups.values()
+        # As many parts receive as give, and those are all parts.
         if sorted(joins) == list(range(len(joins[min(joins)][0].sources)))
     ]
     return _fused(simple, wiring)
@@ -106,6 +109,7 @@ class _Wiring:
                 yield part, join
             elif op.kind == SUM and (join := self._sum(j, sums)) is not None:
                 sums[j] = join
+                # A sum that another sum reads is a step on the way to it, not a result.
                 inner.update(self._producer[t] for t in self._inputs[j])
         yield from ((self.part[j] or 0, join) for j, join in sums.items() if j not in inner)
 
@@ -123,6 +127,7 @@ class _Wiring:
             return None
         terms = []
         for t in self._inputs[j]:
+            # A partial sum with other readers is a result of its own, and here a source.
             own = sums.get(self._producer[t]) if self.readers[t] == (j,) else None
             terms.append(own or self._leaf(j, t))
         one, other = terms
@@ -136,6 +141,7 @@ class _Wiring:
         if part is None:
             return None
         is_slice = self._graph.ops[producer].kind == SLICE and self.readers[t] == (j,)
+        # A slice of another part's tensor is a source itself.
         if is_slice and len(reads) == 1 and self.part[self._producer[reads[0]]] == part:
             return _Join(SUM, {part: reads[0]}, {part: producer}, ())
         return _Join(SUM, {part: t}, {}, ())
@@ -147,6 +153,7 @@ class _Wiring:
         for part, own in sorted(joins.items()):
             for join in own:
                 ops[part] += join.ops
+                # The giver slices, so the slice is an op of its part.
                 for giver, op in join.slices.items():
                     ops[giver].append(op)
         return Exchange(
@@ -173,6 +180,7 @@ def _fused(simple: Sequence[Exchange], wiring: _Wiring) -> list[Exchange]:
     fused: dict[Exchange, Exchange | None] = {}
     for gather in simple:
         first = scattered.get(gather.sources) if gather.kind == "all_gather" else None
+        # A sum with other readers is needed as such, so the two stay apart.
         readers = {reader for t in gather.sources for reader in wiring.readers[t]}
         if first is not None and readers <= {op for own in gather.ops for op in own}:
             ops = tuple(a + b for a, b in zip(first.ops, gather.ops, strict=True))

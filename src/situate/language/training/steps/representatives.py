@@ -39,6 +39,7 @@ def representatives(machine: Machine, division: Division) -> tuple[Site, Divisio
         replace(division, layout=layout, counts=division.counts[: layout.dp], whole=division.layout)
         for layout in _smaller_layouts(division.layout)
     ]
+    # Where no layout is small enough, the smallest stands for all with its layers joined.
     chosen = next((step for step in smaller if _is_small(step)), smaller[-1])
     site = Site.of_machine(_part_of(machine, division, chosen))
     return replace(site, machine=machine), chosen
@@ -54,6 +55,7 @@ def _smaller_layouts(layout: Layout) -> Iterator[Layout]:
     for least in ({"dp"}, {"dp", "cp", "tp"}):
         degrees = {name: min(getattr(layout, name), KEPT) for name in least}
         smaller = replace(layout, **degrees)
+        # Experts are divided among devices of this replica and others, as before.
         members = smaller.dp * smaller.cp * smaller.tp
         yield replace(smaller, ep=min(layout.ep * layout.etp, members), etp=1)
 
@@ -65,6 +67,7 @@ def _part_of(machine: Machine, division: Division, chosen: Division) -> Machine:
     own, so that their exchanges and those inside a replica use different links.
     """
     replica = chosen.layout.cp * chosen.layout.tp
+    # A replica of several nodes keeps its own; smaller replicas share a node as they did.
     if division.members > machine.node:
         node = min(replica, machine.node)
     else:
@@ -73,5 +76,6 @@ def _part_of(machine: Machine, division: Division, chosen: Division) -> Machine:
         machine,
         gpus=machine.gpus[: chosen.devices],
         node=node,
+        # A node's network is shared by its devices, so fewer of them have less of it.
         network=machine.network * node / machine.node,
     )

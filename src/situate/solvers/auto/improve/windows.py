@@ -52,6 +52,7 @@ def sweep_windows(search: Search, share: float = SHARE) -> None:
     budget = search.budget
     if not _applies(search) or not budget.affords(OFFERS_TO_SET_UP / share):
         return
+    # The share of the whole budget that is to remain for later phases.
     end = (1 - share) * budget.remaining()
     windows = _windows(search)
     while not search.finished() and (seconds := _seconds_until(search, end)) > 0:
@@ -71,6 +72,7 @@ def _applies(search: Search) -> bool:
 
 def _windows(search: Search) -> _core.search.WindowSearches:
     problem, plan = search.problem, search.incumbent
+    # (d,) bytes that a device has left at its peak, which moved ops may fill.
     room = np.maximum(0, problem.capacity - plan.schedule.peak).astype(np.int64)
     order = _sources_beside_readers(problem, plan)
     core = search.simulator.core
@@ -82,11 +84,13 @@ def _sources_beside_readers(problem: Problem, plan: Candidate) -> Order:
     stand before their first reader, so that a window holds them together."""
     place = places(order_of(problem, plan.schedule)).astype(np.float64)
     producer, reader = edge_producers(problem), problem.consumers
+    # Such an op on another device than a reader sends, and sends have places of their own.
     here = idle_sources(problem)
     here[producer[plan.placement[producer] != plan.placement[reader]]] = False
     first_use = np.full(problem.n, np.inf)
     np.minimum.at(first_use, producer, place[reader])
     moves = here & np.isfinite(first_use)
+    # Half a place before the reader: behind the op that precedes it.
     return np.argsort(np.where(moves, first_use - 0.5, place), kind="stable").astype(np.int32)
 
 
