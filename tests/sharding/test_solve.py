@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from itertools import count
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from situate._core.sharding import ShardingSolver
 from situate.errors import SituateError
-from situate.sharding import ShardingProblem, solve_sharding
+from situate.sharding import ShardingProblem, solve, solve_sharding
 from situate.sharding.presolve import reduce_problem
 from tests.sharding.problems import least_cost, random_problem
 
@@ -127,9 +129,12 @@ def test_threads_change_nothing():
     assert len({(plan.strategies, plan.cost, plan.bound) for plan in plans}) == 1
 
 
-def test_a_time_limit_ends_the_search():
+def test_a_time_limit_ends_the_search(monkeypatch):
+    clock = SimpleNamespace(monotonic=count().__next__)  # a second passes at each look
+    monkeypatch.setattr(solve, "time", clock)
     problem = random_problem(3, ops=60, most=6, tight=0.5)
-    plan = solve_sharding(problem, time_limit=0.2)
+    plan = solve_sharding(problem, time_limit=2.5)
+    assert plan.rounds == 2
     assert plan.cost == problem.cost(plan.strategies)
 
 

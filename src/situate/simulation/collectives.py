@@ -113,8 +113,8 @@ class _Team:
         elif exchange.kind == "all_reduce":
             seconds = reduce_seconds(self.machine, size, stride, float(max(sizes)))
         else:
-            given = np.full(1, float(max(sizes)))
-            seconds = exchange_seconds(self.machine, size, given, 1) + START
+            largest = np.full(1, float(max(sizes)))
+            seconds = exchange_seconds(self.machine, size, largest, 1) + START
         return float(seconds[0])
 
 
@@ -138,12 +138,12 @@ class _Rewriting:
     ) -> None:
         self._old, self._schedule = graph, schedule
         replaced = {op for exchange, _ in timed for own in exchange.ops for op in own}
-        kept = [j for j in range(len(graph.ops)) if j not in replaced]
+        others = [j for j in range(len(graph.ops)) if j not in replaced]
         # By op of the plan, its number here; the maker of a result has that of its collective.
-        self._number = {j: i for i, j in enumerate(kept)}
-        self._ops: list[Op] = [graph.ops[j] for j in kept]
-        self._devices: list[int] = schedule.placement[kept].tolist()
-        self._starts: list[float] = schedule.start[kept].tolist()
+        self._number = {j: i for i, j in enumerate(others)}
+        self._ops: list[Op] = [graph.ops[j] for j in others]
+        self._devices: list[int] = schedule.placement[others].tolist()
+        self._starts: list[float] = schedule.start[others].tolist()
         self._collectives: dict[int, list[int]] = defaultdict(list)
         # Sources are read from the old schedule, so collectives come after all ops that stay.
         for k, (exchange, seconds) in enumerate(timed):

@@ -94,23 +94,28 @@ def perceptron() -> Any:
     return model.double(), inputs, lambda m, x, y: F.mse_loss(m(x), y)
 
 
+SIZES = {
+    "vocab_size": 32,
+    "hidden_size": 16,
+    "intermediate_size": 24,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 16,
+}
+
+
+def of_tokens(model: Any) -> Any:
+    """A language model of transformers in double precision, its inputs and its loss."""
+    tokens = torch.randint(32, (BATCH, 8))
+    return model.double(), (tokens, tokens), lambda m, x, y: m(input_ids=x, labels=y).loss
+
+
 def llama() -> Any:
     """Llama of two layers, with queries that share keys and values."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
     torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=32,
-        hidden_size=16,
-        intermediate_size=24,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=16,
-    )
-    model = LlamaForCausalLM(config).double()
-    tokens = torch.randint(32, (BATCH, 8))
-    return model, (tokens, tokens), lambda m, x, y: m(input_ids=x, labels=y).loss
+    return of_tokens(LlamaForCausalLM(LlamaConfig(**SIZES, num_key_value_heads=2)))
 
 
 def gpt2() -> Any:
@@ -121,9 +126,7 @@ def gpt2() -> Any:
     none = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0)
     sizes = {"vocab_size": 32, "n_positions": 16, "n_embd": 16, "n_layer": 2, "n_head": 4}
     config = GPT2Config(**sizes, **none)
-    tokens = torch.randint(32, (BATCH, 8))
-    model = GPT2LMHeadModel(config).double()
-    return model, (tokens, tokens), lambda m, x, y: m(input_ids=x, labels=y).loss
+    return of_tokens(GPT2LMHeadModel(config))
 
 
 def phi3() -> Any:
@@ -131,20 +134,8 @@ def phi3() -> Any:
     from transformers import Phi3Config, Phi3ForCausalLM
 
     torch.manual_seed(0)
-    config = Phi3Config(
-        vocab_size=32,
-        hidden_size=16,
-        intermediate_size=24,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=4,
-        max_position_embeddings=16,
-        original_max_position_embeddings=16,
-        pad_token_id=0,
-    )
-    tokens = torch.randint(32, (BATCH, 8))
-    model = Phi3ForCausalLM(config).double()
-    return model, (tokens, tokens), lambda m, x, y: m(input_ids=x, labels=y).loss
+    lengths = {"original_max_position_embeddings": 16, "pad_token_id": 0}
+    return of_tokens(Phi3ForCausalLM(Phi3Config(**SIZES, **lengths)))
 
 
 BUILDS = {

@@ -107,8 +107,8 @@ class DeviceEdges:
             for actions in (self._forward, self._backward, self._late)
         )
         step.control += [*pairwise(forward), *pairwise(back), *zip(back, late, strict=False)]
-        kept = step.sizes.activations(block)
-        step.send("activations", forward[0], [back[-1], *late], kept, None)
+        activations = step.sizes.activations(block)
+        step.send("activations", forward[0], [back[-1], *late], activations, None)
         for actions in (self._forward, self._backward):
             for before, action in pairwise(actions):
                 self._exchange(before, action, block, micro)
