@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from situate.data.problem import OBJECTIVES
+from situate.data.problem import OBJECTIVES, Problem
 from situate.data.rules import RULES
 from tests.oracle.problems import random_decision, random_problem, small_problem
 
-PROBLEMS = [random_problem(seed) for seed in range(300)]
+
+@pytest.fixture(scope="module")
+def problems() -> list[Problem]:
+    return [random_problem(seed) for seed in range(300)]
 
 
-def test_the_same_seed_gives_the_same_problem() -> None:
+def test_the_same_seed_gives_the_same_problem(problems: list[Problem]) -> None:
     for seed in range(10):
-        assert random_problem(seed).graph.hash == PROBLEMS[seed].graph.hash
-        assert random_problem(seed).cluster == PROBLEMS[seed].cluster
+        assert random_problem(seed).graph.hash == problems[seed].graph.hash
+        assert random_problem(seed).cluster == problems[seed].cluster
 
 
-def test_all_rules_modes_and_sizes_occur() -> None:
-    modes = {(p.transfers, p.rules.contention, p.rules.memory) for p in PROBLEMS}
+def test_all_rules_modes_and_sizes_occur(problems: list[Problem]) -> None:
+    modes = {(p.transfers, p.rules.contention, p.rules.memory) for p in problems}
     both = [True, False]
     transfers, memory = ("overlapped", "blocking"), ("time", "persistent", "step")
     assert modes == {(t, c, m) for t in transfers for c in both for m in memory}
-    assert {p.d for p in PROBLEMS} == {1, 2, 3, 4, 5}
-    assert min(p.n for p in PROBLEMS) == 1
-    assert max(p.n for p in PROBLEMS) > 30
+    assert {p.d for p in problems} == {1, 2, 3, 4, 5}
+    assert min(p.n for p in problems) == 1
+    assert max(p.n for p in problems) > 30
 
 
-def test_all_features_occur() -> None:
+def test_all_features_occur(problems: list[Problem]) -> None:
     for feature in (
         lambda p: any(op.group for op in p.graph.ops),
         lambda p: any(op.device for op in p.graph.ops),
@@ -43,12 +47,12 @@ def test_all_features_occur() -> None:
         lambda p: p.workspace.any() and p.persistent.any(),
         lambda p: any(device.memory for device in p.cluster.devices),
     ):
-        share = np.mean([bool(feature(problem)) for problem in PROBLEMS])
+        share = np.mean([bool(feature(problem)) for problem in problems])
         assert share > 0.05
 
 
-def test_decisions_respect_units_and_what_may_run_where() -> None:
-    for seed, problem in enumerate(PROBLEMS):
+def test_decisions_respect_units_and_what_may_run_where(problems: list[Problem]) -> None:
+    for seed, problem in enumerate(problems):
         placement = random_decision(problem, seed).placement
         assert problem.allowed[problem.unit, placement].all()
 

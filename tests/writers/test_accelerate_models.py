@@ -59,6 +59,7 @@ def problem_of(graph: Graph, devices: int, share: float | None = None) -> Proble
     return Problem(graph, Cluster("c", gpus, (Link("*", "*", 1e9),)), "memory")
 
 
+@cache
 def model_plan(name: str, training: bool = False) -> tuple[Problem, Schedule]:
     """A pipeline over two devices that hold two thirds of the model each."""
     problem = problem_of(captured(name, training), 2, share=0.67)

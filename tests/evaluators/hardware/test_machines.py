@@ -62,7 +62,7 @@ def machines(problem: Problem) -> Iterator[RealMachines]:
         while len(machines_started.met) < 2:
             run(machines_started, 2)
             assert not machines_started.counts.left_out
-            time.sleep(0.2)  # else the first worker measures on and on while the second starts
+            time.sleep(1.0)  # else the first worker measures on and on while the second starts
         yield machines_started
 
 
