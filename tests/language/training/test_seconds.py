@@ -15,7 +15,7 @@ from situate.language.training.seconds import (
     step_seconds,
     with_factors,
 )
-from situate.language.training.software import PARTS
+from situate.language.training.software import EXPERT_WAIT, PARTS
 from tests.language.training.runs import GPT, LLAMA_8B, MIXTRAL, h100, run_of, table_of
 
 
@@ -102,8 +102,15 @@ def test_context_parallelism_divides_attention():
 
 
 def test_experts_communicate_if_they_are_divided():
-    assert parts(MIXTRAL, dp=8)["experts"] == 0
-    assert parts(MIXTRAL, dp=8, ep=8)["experts"] > 0
+    assert parts(MIXTRAL, "fsdp2", dp=8)["experts"] == 0
+    assert parts(MIXTRAL, "fsdp2", dp=8, ep=8)["experts"] > 0
+
+
+def test_an_all_to_all_waits_for_the_host_in_every_layer_with_experts():
+    alone, divided = (parts(MIXTRAL, dp=8, ep=ep)["experts"] for ep in (1, 8))
+    assert alone == pytest.approx(MIXTRAL.layers * EXPERT_WAIT)
+    assert divided > alone
+    assert parts(dp=8)["experts"] == 0
 
 
 def test_zero_3_gathers_for_each_micro_batch():

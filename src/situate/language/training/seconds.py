@@ -362,7 +362,7 @@ def _tensor(work: Workload) -> Pass:
 
 
 def _experts(work: Workload) -> Pass:
-    """Tokens to their experts and back."""
+    """Tokens to their experts and back, and the GPU's waits for the host before the exchanges."""
     model, table = work.model, work.table
     if model.experts is None:
         zero = np.zeros(len(table))
@@ -373,8 +373,9 @@ def _experts(work: Workload) -> Pass:
     share = (1 - work.software.hidden) * model.expert_layers / model.layers
     copies = model.experts.used
     # There and back.
-    forward = 2 * share * exchange_seconds(work.machine, size, amount, copies)
-    return Pass(forward, forward)
+    once = 2 * share * exchange_seconds(work.machine, size, amount, copies)
+    wait = model.expert_layers / model.layers * work.software.expert_wait / (1 + BACKWARD)
+    return Pass(once + wait, once + BACKWARD * wait)
 
 
 def _context(work: Workload, attention: Floats) -> Pass:
