@@ -185,6 +185,15 @@ def searched_row(question: Question) -> RecordRow:
     }
 
 
+def searched_rows(questions: Sequence[Question]) -> list[RecordRow]:
+    """Places among all layouts, for questions of many GPUs and programs with several divisions.
+
+    vTrain's runs go through all layouts of few GPUs by themselves.
+    """
+    large = [q for q in questions if q.gpus >= GPUS and q.source != "vTrain"]
+    return [row for row in map(searched_row, large) if row["divisions"] > 1]
+
+
 def fastest_by_division(prices: Sequence[Price]) -> dict[tuple[int, ...], Price]:
     """The fastest price of each division."""
     best: dict[tuple[int, ...], Price] = {}
@@ -244,11 +253,7 @@ def main() -> None:
             for source in sources
         ],
         "published": [published_row(question) for question in several],
-        "all layouts": [
-            searched_row(question)
-            for question in questions
-            if question.gpus >= GPUS and question.source != "vTrain"
-        ],
+        "all layouts": searched_rows(questions),
     }
     publish("layout_choices", tables, options)
 
