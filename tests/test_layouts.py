@@ -430,6 +430,43 @@ def test_times_on_the_page_are_those_of_the_record(start, software, source):
     assert float(cells[8].split()[0]) == pytest.approx(100 * gpu["median_error"], rel=0.05)
 
 
+@pytest.mark.parametrize(
+    ("start", "source"),
+    [
+        ("vTrain, A100 |", "vTrain"),
+        ("Megatron-Bridge, B200 and GB200 |", "Megatron-Bridge"),
+        ("Megatron-LM, papers |", "Megatron tables"),
+        ("torchtitan, H100 |", "torchtitan"),
+    ],
+)
+def test_places_among_published_layouts_are_those_of_the_record(start, source):
+    rows = read_record(RESULTS / "layout_choices.json")["tables"]["summary"]
+    figures = next(r for r in rows if r["source"] == source)
+    shares = [figures[key] for key in ("among_three", "among_three_by_chance")]
+    assert row_of_page(start)[1:] == [
+        f"{figures['questions']}",
+        f"{figures['layouts']:,}",
+        f"{100 * figures['first']:.0f} %",
+        *("-" if share is None else f"{100 * share:.0f} %" for share in shares),
+        *(f"{100 * figures[f'{key}_regret']:.1f} %" for key in ("median", "p90", "largest")),
+    ]
+
+
+def test_places_among_all_layouts_are_those_of_the_record():
+    rows = read_record(RESULTS / "layout_choices.json")["tables"]["all layouts"]
+    page = " ".join((ROOT / "docs" / "layouts.md").read_text().split())
+    for row in rows:
+        if row["gpus"] in (32, 64):
+            assert (
+                f"| `{row['fastest']}` | {row['place']} of {row['divisions']} "
+                f"| {row['measured']:.2f} s | {row['predicted']:.2f} s "
+                f"| `{row['first']}` | {row['predicted_first']:.2f} s |"
+            ) in page
+    first, three = (sum(row["place"] <= most for row in rows) for most in (1, 3))
+    assert f"in {first} of {len(rows)} questions on 32 GPUs or more" in page
+    assert f"among the first three in {three}." in page
+
+
 def test_error_bars_of_prices_are_those_of_the_record():
     rows = read_record(RESULTS / "layout_seconds.json")["tables"]["summary"]
     for name in ("torchtitan", "composer"):
