@@ -46,6 +46,10 @@ GPU_NAMES = {
 }
 """GPUs by the beginning or a part of a row's hardware, the longest first."""
 
+REPEATING = {"GPT OSS 120B": ("GB200", "B200", "H100")}
+"""GPUs on which a recipe of NeMo in bfloat16 has `recompute_modules=["layernorm", "moe_act"]`, by
+its model (NVIDIA-NeMo/Megatron-Bridge, `scripts/performance/configs`)."""
+
 NODES = {"GB200": 64, "GB300": 64}
 """GPUs that NVLink joins, where they are not eight."""
 
@@ -291,6 +295,8 @@ def _bridge(row: Row) -> Cell:
         raise Unpriced("precision is not published")
     precision = "fp4" if "fp4" in kind else "fp8" if "fp8" in kind else "bf16"
     machine = machine_of_row(row, gpus)
+    if precision == "bf16" and machine.weakest.name in REPEATING.get(row["model"], ()):
+        layout = replace(layout, recompute="modules")
     # The recipes reduce gradients in bfloat16 (`grad_reduce_in_fp32 = False`).
     software = _nemo_software(row, machine)
     recipe = replace(_recipe("megatron", software, precision), gradient=2)

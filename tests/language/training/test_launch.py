@@ -60,6 +60,11 @@ def test_megatron_has_experts():
     assert "--num-experts 8 --moe-router-topk 2" in line
 
 
+def test_megatron_names_the_modules_that_it_repeats():
+    line = lines("ep=8,recompute=modules", MIXTRAL)["Megatron-LM"]
+    assert "--recompute-granularity selective --recompute-modules layernorm moe_act" in line
+
+
 def test_megatron_has_shared_experts_and_dense_layers():
     mixture = replace(MIXTRAL.experts, shared_width=2048, dense_layers=3)
     line = lines("ep=8", replace(MIXTRAL, experts=mixture), 8)["Megatron-LM"]

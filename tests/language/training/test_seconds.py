@@ -39,6 +39,22 @@ def test_recompute_repeats_the_forward_pass():
     assert full["attention"] / none["attention"] == pytest.approx(4.5 / 3.5)
 
 
+def test_modules_repeat_passes_over_memory_and_no_products():
+    none, modules, full = (
+        parts(MIXTRAL, dp=8, ep=8, recompute=kind) for kind in ("none", "modules", "full")
+    )
+    assert none["memory"] < modules["memory"] < full["memory"]
+    for part in ("matrices", "grouped", "attention", "experts"):
+        assert modules[part] == none[part]
+
+
+def test_modules_repeat_the_second_products_of_latent_attention():
+    model = replace(MIXTRAL, latent=512)
+    none, modules = (parts(model, dp=8, recompute=kind) for kind in ("none", "modules"))
+    up = 1 - (512 + model.heads * model.value_head) * model.hidden / model.attention_weights
+    assert modules["matrices"] / none["matrices"] == pytest.approx((3 + up) / 3)
+
+
 def test_a_pipeline_adds_its_bubble():
     one, two = (parts(pp=4, count=count) for count in (1, 9))
     assert two["matrices"] / one["matrices"] == pytest.approx(12 / 4)

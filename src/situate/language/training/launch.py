@@ -60,7 +60,7 @@ def _megatron(model: Transformer, run: Run, machine: Machine) -> str:
         *([f"--num-distributed-optimizer-instances {copies}"] if copies > 1 else []),
         *(["--optimizer-cpu-offload"] if layout.offload else []),
         *([f"--mtp-num-layers {layout.mtp}"] if layout.mtp else []),
-        *_recomputation(layout),
+        *_recomputation(model, layout),
         *_precision(run),
         *_optimizer(run),
         *_sizes(model, run),
@@ -85,10 +85,14 @@ def _virtual(model: Transformer, layout: Layout) -> str:
     return f"{flags} --microbatch-group-size-per-virtual-pipeline-stage {group}"
 
 
-def _recomputation(layout: Layout) -> list[str]:
+def _recomputation(model: Transformer, layout: Layout) -> list[str]:
+    selective = "--recompute-granularity selective"
+    if layout.recompute == "modules":
+        modules = [*(["layernorm moe_act"] if model.experts else ["layernorm"])]
+        return [f"{selective} --recompute-modules {' '.join(modules)}"]
     if layout.recompute == "full":
         return ["--recompute-granularity full --recompute-method uniform --recompute-num-layers 1"]
-    return [] if layout.recompute == "none" else ["--recompute-granularity selective"]
+    return [] if layout.recompute == "none" else [selective]
 
 
 def _precision(run: Run) -> list[str]:

@@ -19,8 +19,11 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-RECOMPUTE = ("none", "selective", "full")
-"""Recomputation of activations by its number in a table."""
+RECOMPUTE = ("none", "selective", "full", "modules")
+"""Recomputation of activations by its number in a table.
+
+`modules` is that of Megatron-LM's `--recompute-modules layernorm moe_act mla_up_proj`.
+"""
 
 DEGREES = {
     "dp": 2**20, "tp": 2**10, "cp": 2**10, "ep": 2**12, "etp": 2**10, "pp": 2**10, "vp": 2**8,
@@ -270,6 +273,12 @@ class LayoutTable:
         return np.where(self.sp == 1, self.tp, 1).astype(float)
 
 
+def recomputations(model: Transformer, recipe: Recipe) -> tuple[str, ...]:
+    """The kinds of recomputation that a program has for a model."""
+    has_modules = recipe.name == "megatron" and (model.experts is not None or model.latent > 0)
+    return RECOMPUTE if has_modules else RECOMPUTE[:-1]
+
+
 def parse_layout(text: str, model: Transformer, devices: int) -> Run:
     """The run of a text such as `dp=2,tp=4,pp=2,micro=2,batch=64,recompute=selective`.
 
@@ -494,6 +503,11 @@ def _problems(run: Run, model: Transformer) -> list[str]:
             f"ep {layout.ep} is more than shard x cp x tp",
         ),
         (layout.mtp and not recipe.software.predicts, PREDICTION),
+        (
+            layout.recompute not in recomputations(model, recipe),
+            "recompute=modules repeats normalisations and activations of experts in Megatron-LM: "
+            "it needs recipe=megatron, and experts or latent attention",
+        ),
         (layout.offload and layout.zero == 0, "offload needs zero=1, 2 or 3"),
         (
             layout.offload and recipe.optimizer.moment == "8-bit",
