@@ -25,10 +25,10 @@ MEGATRON_2021 = Software(
 """Before flash attention, scores and masks of dropout stayed in memory. The host's seconds are
 those of vTrain's smallest models, whose steps grow by so much with a layer and a micro-batch."""
 
-NEMO = replace(MEGATRON, name="nemo", loss_bytes=12, expert_wait=0.0)
+NEMO = replace(MEGATRON, name="nemo", loss_bytes=12, expert_wait=0.0, sends_copies=False)
 """NeMo's recipes fuse the loss (`cross_entropy_loss_fusion`, Transformer Engine's kernel), which
 reads a logit four times and writes it twice. Their dispatchers of tokens, DeepEP and HybridEP, need
-no numbers on the host."""
+no numbers on the host, and send a token once to each GPU."""
 
 MEGATRON_2025 = replace(NEMO, name="megatron-2025", expert_launch=1e-3, expert_passes=16.0)
 """NeMo's containers before 26.06 launched the kernels of experts, and moved tokens, one by one."""
@@ -61,7 +61,12 @@ def nemo_software(model: str, gpu: str, container: str) -> Software:
     software = MEGATRON_2025 if container < FUSED_EXPERTS else NEMO
     if container > ALL_TO_ALL.get(model, {}).get(gpu, ""):
         return software
-    return replace(software, name=f"{software.name}-all-to-all", expert_wait=MEGATRON.expert_wait)
+    return replace(
+        software,
+        name=f"{software.name}-all-to-all",
+        expert_wait=MEGATRON.expert_wait,
+        sends_copies=True,
+    )
 
 
 MEGATRON_TESTS = replace(MEGATRON, name="megatron-tests", dropout=True, expert_launch=1e-3)

@@ -15,6 +15,7 @@ import numpy as np
 
 from situate.language.training.activations import repeated_norms
 from situate.language.training.collectives import (
+    copies_seconds,
     exchange_seconds,
     gather_seconds,
     reduce_seconds,
@@ -394,11 +395,15 @@ def _experts(work: Workload) -> Pass:
     split = np.where(table.sp == 1, table.tp, 1.0)
     amount = work.width * work.tokens * model.hidden / split
     size = (table.ep * table.etp).astype(float)
-    share = (1 - work.software.hidden) * model.expert_layers / model.layers
-    copies = model.experts.used
+    share, used = model.expert_layers / model.layers, model.experts.used
+    if work.software.sends_copies:
+        seconds = copies_seconds(work.machine, size, amount, used)
+    else:
+        seconds = (1 - work.software.hidden) * exchange_seconds(work.machine, size, amount, used)
     # There and back.
-    once = 2 * share * exchange_seconds(work.machine, size, amount, copies)
-    wait = model.expert_layers / model.layers * work.software.expert_wait / (1 + BACKWARD)
+    once = 2 * share * seconds
+    local = model.experts.count / table.ep
+    wait = share * local * work.software.expert_wait / (1 + BACKWARD)
     return Pass(once + wait, once + BACKWARD * wait)
 
 
