@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from situate.language.training.launch import PROGRAMS, commands
-from situate.language.training.layout import parse_layout
+from situate.language.training.layout_text import parse_layout
 from situate.language.training.machine import find_machine
 from tests.language.training.runs import LLAMA_8B, MIXTRAL, h100
 

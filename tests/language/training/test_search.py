@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from situate.errors import SituateError
-from situate.language.training.layout import RECOMPUTE, Run, V, check_layout
+from situate.language.training.layout import RECOMPUTE, Run, V
+from situate.language.training.layout_rules import check_layout
 from situate.language.training.machine import find_machine
 from situate.language.training.pricing import prices
 from situate.language.training.search import default_batch, legal_layouts, search

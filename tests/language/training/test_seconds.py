@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from situate.language.training.layout import SCHEDULES, V, parse_layout
+from situate.language.training.layout import SCHEDULES, V
+from situate.language.training.layout_text import parse_layout
 from situate.language.training.machine import find_machine
 from situate.language.training.seconds import (
     idle_rounds,

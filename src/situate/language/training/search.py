@@ -17,8 +17,8 @@ from situate.language.training.layout import (
     Run,
     V,
     group_size,
-    recomputations,
 )
+from situate.language.training.layout_rules import recomputations
 from situate.language.training.machine import Machine
 from situate.language.training.memory import MARGIN, peak_memory
 from situate.language.training.pricing import Price, prices

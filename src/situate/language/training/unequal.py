@@ -15,7 +15,8 @@ import numpy as np
 from situate.language.hyperparameters import Experts
 from situate.language.training.collectives import reduce_seconds
 from situate.language.training.gpus import Gpu
-from situate.language.training.layout import Floats, Layout, LayoutTable, Run, recomputations
+from situate.language.training.layout import Floats, Layout, LayoutTable, Run
+from situate.language.training.layout_rules import recomputations
 from situate.language.training.machine import Machine
 from situate.language.training.memory import MARGIN, RESERVED, last_rank, stage_memory
 from situate.language.training.seconds import step_seconds
