@@ -7,10 +7,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.layouts.cells import Unpriced, cell_of
+from benchmarks.layouts.cells import Cell, Unpriced, cell_of
+from benchmarks.layouts.choices import (
+    Question,
+    fastest_by_division,
+    place_of_division,
+    questions_of,
+    searched_row,
+)
+from benchmarks.layouts.choices import summary as choice_summary
 from benchmarks.layouts.megatron_tests import megatron_test
 from benchmarks.layouts.memory import is_resumed, margin, margin_row, predicted_gib, summary
 from benchmarks.layouts.models import CONFIGS, named_model
+from benchmarks.layouts.programs import nemo_software
 from benchmarks.layouts.programs import test_workspace as workspace_of_test
 from benchmarks.layouts.seconds import (
     PARTS,
@@ -25,7 +34,9 @@ from benchmarks.layouts.seconds import (
 from benchmarks.layouts.steps import formula_seconds, simulated_seconds, with_factors
 from benchmarks.layouts.steps import summary as step_summary
 from benchmarks.lib.record import RESULTS, ROOT, read_record
+from situate.language.training.layout import Layout
 from situate.language.training.memory import MARGIN
+from situate.language.training.search import search
 from situate.language.training.software import SOFTWARE
 
 FIELDS = (
@@ -127,6 +138,17 @@ def test_memory_of_a_test_is_that_of_its_last_rank():
 def test_a_row_without_its_settings_is_left_out(values, reason):
     with pytest.raises(Unpriced, match=reason):
         cell_of(row(values))
+
+
+def test_dispatchers_of_tokens_are_those_of_the_recipes():
+    grace = nemo_software("Qwen3_235B_a22B", "GB200", "26.04.01")
+    assert grace.expert_wait == 0
+    assert nemo_software("Qwen3_235B_a22B", "B200", "26.04.01").expert_wait > 0
+    first, second = (nemo_software("Qwen3_30B_a3B", "B200", v) for v in ("26.02", "26.02.01"))
+    assert first.expert_wait > second.expert_wait == 0
+    new = nemo_software("GPT OSS 120B", "B200", "26.08")
+    assert new.name == "nemo-all-to-all"
+    assert new.expert_passes < grace.expert_passes
 
 
 def test_all_models_of_tables_can_be_read():
@@ -232,6 +254,72 @@ def test_a_summary_counts_errors():
     figures = summary(np.array([1.0, 1.04, 0.9, 0.5]))
     assert figures["within_5_percent"] == 0.5
     assert figures["over_5_percent_too_low"] == 0.5
+
+
+# Places of the best published layouts.
+def published_runs(seconds: dict[int, float]) -> list[Cell]:
+    """Runs of one model in 8 GPUs by degrees of tensor parallelism."""
+    return [
+        cell_of(row(VTRAIN | {"tp": str(tp), "pp": str(8 // tp), "step_s": str(value)}))
+        for tp, value in seconds.items()
+    ]
+
+
+def question_of(seconds: dict[int, float], predicted: list[float]) -> Question:
+    (question,) = questions_of(published_runs(seconds), np.array(predicted))
+    return question
+
+
+def test_the_place_of_the_fastest_layout_is_by_predicted_seconds():
+    question = question_of({1: 3.0, 2: 1.0, 4: 2.0}, [5.0, 4.0, 3.0])
+    assert question.cells[question.fastest].run.layout.tp == 2
+    assert question.place == 2
+    # The predicted best, with tp=4, takes 2 s in place of 1 s.
+    assert question.regret == pytest.approx(1)
+
+
+def test_runs_of_one_layout_are_its_median():
+    cells = [cell for _ in range(3) for cell in published_runs({2: 1.0})]
+    cells[0] = replace(cells[0], seconds=9.0)
+    (question,) = questions_of([*cells, *published_runs({4: 1.5})], np.ones(4))
+    assert question.seconds.tolist() == [1.0, 1.5]
+
+
+def test_runs_of_other_batches_are_other_questions():
+    cells = [cell_of(row(VTRAIN | {"global_batch": batch})) for batch in ("8", "16")]
+    assert len(questions_of(cells, np.ones(2))) == 2
+
+
+def test_questions_are_summed_up():
+    wrong = question_of({1: 3.0, 2: 1.0}, [1.0, 2.0])
+    right = question_of({1: 4.0, 2: 3.0, 4: 2.0, 8: 1.0}, [4.0, 3.0, 2.0, 1.0])
+    figures = choice_summary([wrong, right])
+    assert figures["first"] == 0.5
+    # Two of two layouts are among three, so that the question says nothing.
+    assert (figures["large_questions"], figures["among_three"]) == (1, 1)
+    assert figures["among_three_by_chance"] == 0.75
+    assert figures["largest_regret"] == pytest.approx(2)
+
+
+def test_a_division_is_placed_by_its_fastest_layout():
+    cell = cell_of(row(TITAN))
+    best = fastest_by_division(search(cell.model, cell.run, cell.machine, 16).best)
+    first, second = (price.run.layout for price in [*best.values()][:2])
+    assert place_of_division(replace(first, recompute="full"), 1e9, best) == 1
+    assert place_of_division(second, 1e9, best) == 2
+    # A published layout that is predicted to be faster than all that fit is the first.
+    assert place_of_division(second, 1e-9, best) == 1
+    assert place_of_division(Layout(dp=3), 1e9, best) == 1 + len(best)
+
+
+def test_a_program_is_asked_only_for_layouts_that_it_runs():
+    cell = cell_of(row(TITAN))
+    composer = replace(cell.run, recipe=replace(cell.run.recipe, software=SOFTWARE["composer"]))
+    for run, several in ((cell.run, True), (composer, False)):
+        (question,) = questions_of([replace(cell, run=run)], np.ones(1))
+        figures = searched_row(question)
+        assert (figures["divisions"] > 1) == several
+        assert figures["place"] == 1
 
 
 # Runs as graphs.
@@ -340,6 +428,43 @@ def test_times_on_the_page_are_those_of_the_record(start, software, source):
     inner = model["median_spearman_in_model"]
     assert cells[7] == ("-" if inner is None else f"{inner:.2f}")
     assert float(cells[8].split()[0]) == pytest.approx(100 * gpu["median_error"], rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("start", "source"),
+    [
+        ("vTrain, A100 |", "vTrain"),
+        ("Megatron-Bridge, B200 and GB200 |", "Megatron-Bridge"),
+        ("Megatron-LM, papers |", "Megatron tables"),
+        ("torchtitan, H100 |", "torchtitan"),
+    ],
+)
+def test_places_among_published_layouts_are_those_of_the_record(start, source):
+    rows = read_record(RESULTS / "layout_choices.json")["tables"]["summary"]
+    figures = next(r for r in rows if r["source"] == source)
+    shares = [figures[key] for key in ("among_three", "among_three_by_chance")]
+    assert row_of_page(start)[1:] == [
+        f"{figures['questions']}",
+        f"{figures['layouts']:,}",
+        f"{100 * figures['first']:.0f} %",
+        *("-" if share is None else f"{100 * share:.0f} %" for share in shares),
+        *(f"{100 * figures[f'{key}_regret']:.1f} %" for key in ("median", "p90", "largest")),
+    ]
+
+
+def test_places_among_all_layouts_are_those_of_the_record():
+    rows = read_record(RESULTS / "layout_choices.json")["tables"]["all layouts"]
+    page = " ".join((ROOT / "docs" / "layouts.md").read_text().split())
+    for row in rows:
+        if row["gpus"] in (32, 64):
+            assert (
+                f"| `{row['fastest']}` | {row['place']} of {row['divisions']} "
+                f"| {row['measured']:.2f} s | {row['predicted']:.2f} s "
+                f"| `{row['first']}` | {row['predicted_first']:.2f} s |"
+            ) in page
+    first, three = (sum(row["place"] <= most for row in rows) for most in (1, 3))
+    assert f"in {first} of {len(rows)} questions on 32 GPUs or more" in page
+    assert f"among the first three in {three}." in page
 
 
 def test_error_bars_of_prices_are_those_of_the_record():

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from benchmarks.layouts.megatron_tests import megatron_test
 from benchmarks.layouts.models import named_model
 from benchmarks.layouts.programs import (
+    ALWAYS,
     COMPOSER,
     MEGATRON,
     MEGATRON_2021,
-    MEGATRON_2025,
-    NEMO,
     TORCHTITAN,
     TORCHTITAN_ASYNC,
     TORCHTITAN_EAGER,
+    nemo_software,
 )
 from situate.language.training.gpus import GPUS, find_gpu
 from situate.language.training.layout import Layout, Run
@@ -45,6 +45,10 @@ GPU_NAMES = {
     "B200": "B200",
 }
 """GPUs by the beginning or a part of a row's hardware, the longest first."""
+
+REPEATING = {"GPT OSS 120B": ("GB200", "B200", "H100")}
+"""GPUs on which a recipe of NeMo in bfloat16 has `recompute_modules=["layernorm", "moe_act"]`, by
+its model (NVIDIA-NeMo/Megatron-Bridge, `scripts/performance/configs`)."""
 
 NODES = {"GB200": 64, "GB300": 64}
 """GPUs that NVLink joins, where they are not eight."""
@@ -291,17 +295,22 @@ def _bridge(row: Row) -> Cell:
         raise Unpriced("precision is not published")
     precision = "fp4" if "fp4" in kind else "fp8" if "fp8" in kind else "bf16"
     machine = machine_of_row(row, gpus)
-    recipe = _recipe("megatron", _container(row), precision)
+    if precision == "bf16" and machine.weakest.name in REPEATING.get(row["model"], ()):
+        layout = replace(layout, recompute="modules")
+    # The recipes reduce gradients in bfloat16 (`grad_reduce_in_fp32 = False`).
+    software = _nemo_software(row, machine)
+    recipe = replace(_recipe("megatron", software, precision), gradient=2)
     run = Run(layout, number(row, "seq"), recipe)
     seconds = seconds_of_row(row, layout.batch * run.sequence, gpus)
     family = f"{machine.name} {row['model'].split(' (')[0]}"
     return Cell(row, "Megatron-Bridge", family, model, run, machine, seconds, None)
 
 
-def _container(row: Row) -> Software:
-    """The software of NeMo's container, by its version."""
-    match = re.search(r"\d\d\.\d\d", row["framework"])
-    return MEGATRON_2025 if match and match[0] < "26.06" else NEMO
+def _nemo_software(row: Row, machine: Machine) -> Software:
+    """The software of a run by its container; the newest one without a version."""
+    match = re.search(r"\d\d\.\d\d(\.\d\d)?", row["framework"])
+    model = row["model"].split(" (")[0]
+    return nemo_software(model, machine.weakest.name, match[0] if match else ALWAYS)
 
 
 def _megatron(row: Row) -> Cell:

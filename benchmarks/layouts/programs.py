@@ -25,12 +25,49 @@ MEGATRON_2021 = Software(
 """Before flash attention, scores and masks of dropout stayed in memory. The host's seconds are
 those of vTrain's smallest models, whose steps grow by so much with a layer and a micro-batch."""
 
-NEMO = replace(MEGATRON, name="nemo", loss_bytes=12)
+NEMO = replace(MEGATRON, name="nemo", loss_bytes=12, expert_wait=0.0, sends_copies=False)
 """NeMo's recipes fuse the loss (`cross_entropy_loss_fusion`, Transformer Engine's kernel), which
-reads a logit four times and writes it twice."""
+reads a logit four times and writes it twice. Their dispatchers of tokens, DeepEP and HybridEP, need
+no numbers on the host, and send a token once to each GPU."""
 
 MEGATRON_2025 = replace(NEMO, name="megatron-2025", expert_launch=1e-3, expert_passes=16.0)
 """NeMo's containers before 26.06 launched the kernels of experts, and moved tokens, one by one."""
+
+FUSED_EXPERTS = "26.06"
+"""The container from which on experts are few kernels."""
+
+ALWAYS = "99"
+
+ALL_TO_ALL = {
+    "GPT OSS 120B": {
+        "GB200": "26.04.01", "GB300": "26.04.01", "B300": "26.04.01", "B200": ALWAYS, "H100": ALWAYS
+    },
+    "Qwen3_235B_a22B": {"B200": ALWAYS, "B300": ALWAYS, "H100": ALWAYS},
+    "Qwen3_30B_a3B": {"B200": "26.02", "B300": "26.02", "H100": "26.02"},
+    "DeepSeekV3": {"B200": "25.11"},
+}  # fmt: skip
+"""The last container in which a model's recipe dispatches tokens by all-to-all on a GPU
+(NVIDIA-NeMo/Megatron-Bridge, `scripts/performance/configs`)."""
+
+
+def nemo_software(model: str, gpu: str, container: str) -> Software:
+    """The software of a recipe of NeMo.
+
+    Args:
+        model: as its tables call it.
+        gpu: of the run.
+        container: its version, such as `26.02.01`.
+    """
+    software = MEGATRON_2025 if container < FUSED_EXPERTS else NEMO
+    if container > ALL_TO_ALL.get(model, {}).get(gpu, ""):
+        return software
+    return replace(
+        software,
+        name=f"{software.name}-all-to-all",
+        expert_wait=MEGATRON.expert_wait,
+        sends_copies=True,
+    )
+
 
 MEGATRON_TESTS = replace(MEGATRON, name="megatron-tests", dropout=True, expert_launch=1e-3)
 

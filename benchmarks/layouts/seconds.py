@@ -43,8 +43,8 @@ OTHER_PARTS = [i for i in range(len(PARTS)) if i != LAUNCHES and i not in GPU_PA
 
 GROUPS = {
     "megatron-2021": ("megatron-2021",),
-    "megatron-2025": ("megatron-2025",),
-    "megatron": ("megatron", "nemo"),
+    "megatron-2025": ("megatron-2025", "megatron-2025-all-to-all"),
+    "megatron": ("megatron", "nemo", "nemo-all-to-all"),
     "torchtitan": ("torchtitan", "torchtitan-async", "torchtitan-eager"),
     "composer": ("composer",),
     "deepspeed": ("deepspeed", "torch"),

@@ -19,7 +19,8 @@ from benchmarks.layouts.seconds import GROUPS, Floats, Runs, cells_of, fit, publ
 from benchmarks.lib.record import Row as RecordRow
 from situate.data.problem import Problem
 from situate.errors import SituateError
-from situate.language.training.layout import LayoutTable, Run, parse_layout
+from situate.language.training.layout import LayoutTable, Run
+from situate.language.training.layout_text import parse_layout
 from situate.language.training.pricing import price
 from situate.language.training.seconds import step_seconds
 from situate.language.training.software import PARTS, Pace

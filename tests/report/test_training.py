@@ -11,7 +11,7 @@ from rich.console import Console
 from situate.language.training.fine_tuning import TuningRun, changes, tuning_memory
 from situate.language.training.gpus import GPUS
 from situate.language.training.launch import commands
-from situate.language.training.layout import parse_layout
+from situate.language.training.layout_text import parse_layout
 from situate.language.training.machine import find_machine
 from situate.language.training.pricing import price
 from situate.language.training.search import search

@@ -25,7 +25,10 @@ def test_a_run_that_fits_has_status_0(situate):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--gpu", "big"), "is no memory such as 24GiB"),
+        (("--gpu", "big"), "no GPU 'big' in the table: give its memory, such as 24GiB"),
+        (("--gpu", "RTX 4091"), "did you mean 'RTX 4090'?"),
+        (("--gpu", "2xRTX 4090"), "fit prices one GPU"),
+        (("--gpu", "0GiB"), "must have memory"),
         (("--gpu", "24GiB", "--weights", "4-bit"), "give --lora"),
         (("--gpu", "24GiB", "--optimizer", "adamx"), "unknown optimizer"),
         (("--gpu", "24GiB", "--recipe", "jax"), "unknown recipe"),

@@ -13,6 +13,7 @@ from situate.language.training.activations import (
     layer_bytes,
     layer_memory,
     layer_parts,
+    repeated_norms,
 )
 from situate.language.training.layout import LayoutTable, Run
 from situate.language.training.memory import StageMemory, first_rank, last_rank, stage_memory
@@ -143,3 +144,26 @@ def test_scores_and_their_gradients_have_the_bytes_of_their_kernel(changes, stor
     count = LLAMA_8B.heads * 4096
     assert layer_parts(LLAMA_8B, run, table_of({}))["scores"][0] == stored * count
     assert kept(run)[1] == gradients * count
+
+
+# Megatron-LM's modules: a normalisation before a router is a kernel of its own, one before a dense
+# matrix is part of the matrix's kernel.
+def test_modules_repeat_the_router_normalisation_and_the_products_of_experts():
+    none, modules = table_of({}), table_of({"recompute": "modules"})
+    parts = layer_parts(MIXTRAL, run_of(), none)
+    dropped = float(parts["products"][0] + parts["normed"][0] / 2)
+    assert dropped == 2 * 2 * 14336 + 2 * 4096
+    (whole, _), (layer, again) = (layer_memory(MIXTRAL, run_of(), t) for t in (none, modules))
+    assert float(whole[0] - layer[0]) == pytest.approx(4096 * dropped)
+    assert float(again[0]) == pytest.approx(4096 * dropped)
+
+
+def test_latent_attention_repeats_its_heads_and_both_normalisations():
+    model = replace(MIXTRAL, latent=512)
+    assert repeated_norms(model) == 2
+    parts = layer_parts(model, run_of(), table_of({}))
+    dropped = sum(float(parts[part][0]) for part in ("normed", "products", "heads"))
+    (whole, _), (layer, _) = (
+        layer_memory(model, run_of(), table_of({"recompute": kind})) for kind in ("none", "modules")
+    )
+    assert float(whole[0] - layer[0]) == pytest.approx(4096 * dropped)

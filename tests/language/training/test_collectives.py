@@ -9,6 +9,7 @@ import pytest
 
 from situate.language.training.collectives import (
     START,
+    copies_seconds,
     exchange_seconds,
     gather_seconds,
     reduce_seconds,
@@ -61,6 +62,7 @@ def test_across_nodes_groups_share_the_adapters():
 def test_a_group_of_one_needs_no_time():
     assert gather_seconds(MACHINE, ONE, ONE, 8e9)[0] == 0
     assert exchange_seconds(MACHINE, ONE, 8e9, 2)[0] == 0
+    assert copies_seconds(MACHINE, ONE, 8e9, 2)[0] == 0
 
 
 def test_a_token_goes_once_to_a_node():
@@ -69,6 +71,19 @@ def test_a_token_goes_once_to_a_node():
     # Half of single copies leave their node; of many copies one does.
     assert few == pytest.approx(0.5e9 * 8 / machine.network)
     assert many == pytest.approx(1e9 * 8 / machine.network)
+
+
+def test_copies_of_a_token_leave_its_node_one_by_one():
+    machine = replace(MACHINE, link=float("inf"))
+    few, many = (copies_seconds(machine, 16 * ONE, 1e9, copies)[0] for copies in (1, 64))
+    assert few == pytest.approx(0.5e9 * 8 / machine.network)
+    assert many == pytest.approx(64 * few)
+
+
+def test_copies_take_the_links_of_their_node():
+    seconds = copies_seconds(MACHINE, 8 * ONE, 1e9, 4)[0]
+    # Seven of eight copies are for other GPUs.
+    assert seconds == pytest.approx(4e9 * 7 / 8 / MACHINE.link)
 
 
 def test_messages_between_nodes_share_the_network():

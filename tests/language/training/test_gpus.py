@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from situate.language.training.gpus import GPUS, find_gpu
+from situate.language.training.gpus import GPUS, find_gpu, unknown_gpu
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,12 @@ def test_cards_of_the_other_table_have_rates_of_their_generation():
 def test_a_whole_name_has_nothing_beside_it():
     assert find_gpu("H1000", whole=True) is None
     assert find_gpu("abacus") is None
+
+
+def test_a_message_names_only_gpus_of_one_family():
+    assert unknown_gpu("H150") == "no GPU 'H150' in the table; did you mean 'H100'?"
+    for text in ("MI300X", "M3 Max", "24"):
+        assert unknown_gpu(text) == f"no GPU {text!r} in the table: give its memory, such as 24GiB"
 
 
 def test_rates_grow_with_fewer_bits():

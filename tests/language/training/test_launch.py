@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from situate.language.training.launch import PROGRAMS, commands
-from situate.language.training.layout import parse_layout
+from situate.language.training.layout_text import parse_layout
+from situate.language.training.machine import find_machine
 from tests.language.training.runs import LLAMA_8B, MIXTRAL, h100
 
 
@@ -35,6 +36,17 @@ def test_megatron_has_all_degrees():
         assert flag in line
 
 
+def test_megatron_has_one_connection_for_degrees_inside_a_layer_before_blackwell():
+    variable = "CUDA_DEVICE_MAX_CONNECTIONS=1 torchrun"
+    assert lines("tp=2")["Megatron-LM"].startswith(variable)
+    assert lines("cp=2")["Megatron-LM"].startswith(variable)
+    assert lines("pp=2")["Megatron-LM"].startswith("torchrun")
+    run = parse_layout("tp=2", LLAMA_8B, 8)
+    for name in ("8xB200", "8xRTX 5090"):
+        line = commands(LLAMA_8B, run, find_machine(name))["Megatron-LM"]
+        assert line.startswith("torchrun")
+
+
 def test_megatron_has_the_size_of_groups_of_micro_batches_unless_it_is_pp():
     flag = "--microbatch-group-size-per-virtual-pipeline-stage"
     assert f"{flag} 5" in lines("pp=4,vp=2,batch=20")["Megatron-LM"]
@@ -46,6 +58,11 @@ def test_megatron_has_experts():
     assert "--expert-model-parallel-size 8 --expert-tensor-parallel-size 1" in line
     assert "--context-parallel-size 2" in line
     assert "--num-experts 8 --moe-router-topk 2" in line
+
+
+def test_megatron_names_the_modules_that_it_repeats():
+    line = lines("ep=8,recompute=modules", MIXTRAL)["Megatron-LM"]
+    assert "--recompute-granularity selective --recompute-modules layernorm moe_act" in line
 
 
 def test_megatron_has_shared_experts_and_dense_layers():
@@ -129,6 +146,12 @@ def test_deepspeed_has_its_configuration():
 def test_deepspeed_leaves_recomputation_to_the_script():
     line = lines("recipe=deepspeed,recompute=full")["DeepSpeed"]
     assert "train.py with gradient checkpointing, ds.json" in line
+
+
+def test_nodes_of_accelerate_have_an_address():
+    flags = "--machine_rank $NODE_RANK --main_process_ip $MASTER_ADDR --main_process_port 29500"
+    assert flags in lines("dp=16,recipe=fsdp2")["accelerate"]
+    assert flags not in lines("dp=8,recipe=fsdp2", gpus=8)["accelerate"]
 
 
 def test_accelerate_has_fsdp2_or_ddp():

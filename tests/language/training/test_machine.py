@@ -81,6 +81,11 @@ def test_machines_that_do_not_exist_are_refused(text):
         find_machine(text)
 
 
+def test_an_unknown_gpu_beside_others_is_named():
+    with pytest.raises(ClusterError, match="no GPU 'M3 Max' in the table"):
+        find_machine("RTX 4090+M3 Max")
+
+
 def test_sizes_of_machines_are_limited():
     with pytest.raises(ClusterError, match="1000000xH100: must be 1 to 131072 GPUs"):
         find_machine("1000000xH100")

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from situate.language.training.layout import LayoutTable, parse_layout
+from situate.language.training.layout import LayoutTable
+from situate.language.training.layout_text import parse_layout
 from situate.language.training.machine import find_machine
 from situate.language.training.memory import MARGIN
 from situate.language.training.pricing import price, prices

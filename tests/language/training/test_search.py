@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from situate.errors import SituateError
-from situate.language.training.layout import Run, V, check_layout
+from situate.language.training.layout import RECOMPUTE, Run, V
+from situate.language.training.layout_rules import check_layout
 from situate.language.training.machine import find_machine
 from situate.language.training.pricing import prices
 from situate.language.training.search import default_batch, legal_layouts, search
@@ -86,3 +87,13 @@ def test_experts_are_among_the_replicas_that_torchtitan_shards():
     group = np.where(table.zero == 3, shard, 1) * table.cp * table.tp
     assert (group % table.ep == 0).all()
     assert (table.ep > 1).any()
+
+
+# Megatron-LM repeats modules of mixtures.
+@pytest.mark.parametrize(
+    ("model", "recipe", "has_modules"),
+    [(MIXTRAL, "megatron", True), (MIXTRAL, "fsdp2", False), (LLAMA_8B, "megatron", False)],
+)
+def test_modules_are_tried_where_the_program_has_them(model, recipe, has_modules):
+    table = legal_layouts(model, run_of(recipe), h100(), 16)
+    assert (table.recompute == RECOMPUTE.index("modules")).any() == has_modules

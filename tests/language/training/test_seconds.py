@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from situate.language.training.layout import SCHEDULES, V, parse_layout
+from situate.language.training.layout import SCHEDULES, V
+from situate.language.training.layout_text import parse_layout
 from situate.language.training.machine import find_machine
 from situate.language.training.seconds import (
     idle_rounds,
@@ -15,7 +16,7 @@ from situate.language.training.seconds import (
     step_seconds,
     with_factors,
 )
-from situate.language.training.software import PARTS
+from situate.language.training.software import EXPERT_WAIT, PARTS
 from tests.language.training.runs import GPT, LLAMA_8B, MIXTRAL, h100, run_of, table_of
 
 
@@ -37,6 +38,22 @@ def test_recompute_repeats_the_forward_pass():
     assert full["matrices"] / none["matrices"] == pytest.approx(4 / 3)
     assert full["head"] == none["head"]
     assert full["attention"] / none["attention"] == pytest.approx(4.5 / 3.5)
+
+
+def test_modules_repeat_passes_over_memory_and_no_products():
+    none, modules, full = (
+        parts(MIXTRAL, dp=8, ep=8, recompute=kind) for kind in ("none", "modules", "full")
+    )
+    assert none["memory"] < modules["memory"] < full["memory"]
+    for part in ("matrices", "grouped", "attention", "experts"):
+        assert modules[part] == none[part]
+
+
+def test_modules_repeat_the_second_products_of_latent_attention():
+    model = replace(MIXTRAL, latent=512)
+    none, modules = (parts(model, dp=8, recompute=kind) for kind in ("none", "modules"))
+    up = 1 - (512 + model.heads * model.value_head) * model.hidden / model.attention_weights
+    assert modules["matrices"] / none["matrices"] == pytest.approx((3 + up) / 3)
 
 
 def test_a_pipeline_adds_its_bubble():
@@ -102,8 +119,15 @@ def test_context_parallelism_divides_attention():
 
 
 def test_experts_communicate_if_they_are_divided():
-    assert parts(MIXTRAL, dp=8)["experts"] == 0
-    assert parts(MIXTRAL, dp=8, ep=8)["experts"] > 0
+    assert parts(MIXTRAL, "fsdp2", dp=8)["experts"] == 0
+    assert parts(MIXTRAL, "fsdp2", dp=8, ep=8)["experts"] > 0
+
+
+def test_an_all_to_all_waits_for_the_host_for_every_expert():
+    alone = parts(MIXTRAL, dp=8)["experts"]
+    assert alone == pytest.approx(MIXTRAL.layers * 8 * EXPERT_WAIT)
+    assert 0 < parts(MIXTRAL, dp=8, ep=8)["experts"] < alone
+    assert parts(dp=8)["experts"] == 0
 
 
 def test_zero_3_gathers_for_each_micro_batch():

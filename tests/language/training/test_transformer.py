@@ -103,6 +103,8 @@ def test_impossible_sizes_are_one_line(text, message):
         ({"hidden_size": 8}, "model_type"),
         (DENSE | {"hidden_size": 0}, "0"),
         (DENSE | {"model_type": "mamba2", "state_size": 16, "n_groups": 1}, "mamba2"),
+        (DENSE | {"num_attention_heads": 7}, "num_attention_heads 7 does not divide hidden_size"),
+        (DENSE | {"num_key_value_heads": 3}, "num_key_value_heads 3 does not divide"),
     ],
 )
 def test_configurations_without_a_transformer_are_refused(tmp_path, values, message):

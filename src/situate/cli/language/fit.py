@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from situate.cli.answer import print_json, print_table
 from situate.cli.language.options import TuningOptions
 from situate.cli.language.training_models import find_transformer
 from situate.cli.terminal import INFEASIBLE
-from situate.errors import SituateError, nearest
+from situate.errors import SituateError
 from situate.files.contents import one_line
 from situate.language.training.fine_tuning import TuningRun, changes, tuning_memory
-from situate.language.training.gpus import GPUS
+from situate.language.training.gpus import Gpu, unknown_gpu
 from situate.language.training.machine import gpu_of_text
 from situate.report.training import tuning_figures, tuning_table
 
@@ -20,10 +22,7 @@ def show_fit(path: str, gpu: str, options: TuningOptions, as_json: bool) -> int:
     Raises:
         SituateError: the model or the GPU does not exist, or choices exclude one another.
     """
-    card = gpu_of_text(gpu.strip())
-    if card is None:
-        hint = nearest(gpu, GPUS)
-        raise SituateError(one_line(f"--gpu {gpu[:40]!r}: is no memory such as 24GiB{hint}"))
+    card = _card(gpu.strip())
     model = find_transformer(path)
     run = TuningRun(
         batch=options.batch,
@@ -42,3 +41,21 @@ def show_fit(path: str, gpu: str, options: TuningOptions, as_json: bool) -> int:
     else:
         print_table(tuning_table(model, card, roles, rows))
     return 0 if sum(roles.values()) <= card.memory else INFEASIBLE
+
+
+def _card(text: str) -> Gpu:
+    """The GPU of a name or of a memory.
+
+    Raises:
+        SituateError: the text names no GPU, or several.
+    """
+    card = gpu_of_text(text)
+    if card is None and re.match(r"\d+\s*x\s*\D", text):
+        raise SituateError(
+            one_line(f"--gpu {text[:40]!r}: fit prices one GPU; plan --layout prices several")
+        )
+    if card is None:
+        raise SituateError(one_line(f"--gpu: {unknown_gpu(text)}"))
+    if card.memory <= 0:
+        raise SituateError(one_line(f"--gpu {text[:40]!r}: must have memory"))
+    return card

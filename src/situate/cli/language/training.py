@@ -13,7 +13,7 @@ from situate.cli.option_groups import refuse_others
 from situate.cli.terminal import INFEASIBLE
 from situate.errors import SituateError
 from situate.language.training.launch import commands
-from situate.language.training.layout import AUTO, parse_layout, parse_request
+from situate.language.training.layout_text import AUTO, parse_layout, parse_request
 from situate.language.training.machine import Machine, find_machine
 from situate.language.training.pricing import Price, price
 from situate.language.training.search import Choice, default_batch, search

@@ -66,13 +66,36 @@ def layer_memory(model: Transformer, run: Run, table: LayoutTable) -> tuple[Floa
     selective = resident - _sum(parts, repeated)
     if software.selective:
         selective = start + software.selective * (whole - _sum(parts, ("scores",)) - start)
-    # In the order of `RECOMPUTE`: none, selective, full.
-    layer = np.choose(table.recompute, [resident, selective, np.broadcast_to(start, len(table))])
+    # In the order of `RECOMPUTE`: none, selective, full, modules.
+    kept = [
+        resident,
+        selective,
+        np.broadcast_to(start, len(table)),
+        resident - _module_bytes(model, parts),
+    ]
+    layer = np.choose(table.recompute, kept)
     # The layer whose backward pass runs has its activations whole, and gradients of its scores.
     # Meanwhile what the next layer has in host memory arrives.
     again = whole - layer + _score_gradients(parts, software) + _sum(parts, software.offloaded)
     scale = _scale(run, table)
     return scale * layer, scale * again
+
+
+def _module_bytes(model: Transformer, parts: dict[str, Floats]) -> Floats:
+    """(layouts,) bytes of a token that Megatron-LM's modules compute again: results of
+    normalisations, products of experts, and all heads of latent attention."""
+    heads = parts["heads"] if model.latent else 0.0 * parts["heads"]
+    share: Floats = repeated_norms(model) / 2 * parts["normed"] + parts["products"] + heads
+    return share
+
+
+def repeated_norms(model: Transformer) -> float:
+    """Normalisations of a layer, in the mean, that Megatron-LM can repeat.
+
+    Those before dense matrices are part of the matrices' kernels: before queries, keys and values
+    without latent attention, and before a dense network.
+    """
+    return float(model.latent > 0) + model.expert_layers / model.layers
 
 
 def _sum(parts: dict[str, Floats], names: Sequence[str]) -> Floats:

@@ -92,6 +92,23 @@ def exchange_seconds(machine: Machine, size: Floats, amount: Sizes, copies: int)
     gpus = size * (1 - (1 - 1 / np.maximum(size, 1)) ** copies)
     away = amount * reached * (1 - 1 / nodes)
     near = amount * gpus * (1 - 1 / np.maximum(inside, 1))
+    return _paired(machine, size, nodes, near, away)
+
+
+def copies_seconds(machine: Machine, size: Floats, amount: Sizes, copies: int) -> Floats:
+    """(layouts,) seconds in which each copy of a token goes to a random GPU of a group by itself.
+
+    Args:
+        machine, size, amount, copies: as in `exchange_seconds`.
+    """
+    inside, nodes = _group_shape(machine, size, np.ones_like(size))
+    near = amount * copies * (inside - 1) / np.maximum(size, 1)
+    away = amount * copies * (1 - 1 / nodes)
+    return _paired(machine, size, nodes, near, away)
+
+
+def _paired(machine: Machine, size: Floats, nodes: Floats, near: Floats, away: Floats) -> Floats:
+    """(layouts,) seconds of messages to GPUs of the node and to others, at the same time."""
     across = np.where(nodes > 1, away * machine.node / machine.network, 0.0)
     latency = np.where(nodes > 1, machine.network_latency, machine.latency)
     slowest = np.maximum(near / machine.link, across)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from situate.errors import SituateError, nearest
 from situate.files.contents import one_line
-from situate.language.training.layout import DEGREES, Layout, LayoutTable, Run
+from situate.language.training.layout import Layout, LayoutTable, Run
+from situate.language.training.layout_text import DEGREES
 from situate.language.training.memory import MARGIN, RESERVED, last_rank, stage_memory
 from situate.language.training.recipes import OPTIMIZERS, Recipe, find_recipe
 from situate.language.training.transformer import Transformer

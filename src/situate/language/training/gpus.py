@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from situate.errors import nearest
 from situate.language.cards import find_card
 
 GIB = 2**30
@@ -96,6 +97,9 @@ SUSTAINED = {"H100-96GB": 0.55, "GH200": 0.7, "H1": 0.7, "H2": 0.7, "H8": 0.7, "
 Power limits the clock of Hopper in long products; an H100 of 500 W most.
 """
 
+BLACKWELL = ("B200", "B300", "GB", "RTX 50", "RTX PRO 6000")
+"""Beginnings of names of GPUs of the architecture Blackwell."""
+
 OLD_KERNEL = ("H", "GH", "B", "GB")
 """Beginnings of names of GPUs on which FlashAttention-2 leaves half of the tensor cores idle."""
 
@@ -153,6 +157,19 @@ def find_gpu(model: str, whole: bool = False) -> Gpu | None:
     # About 1.2 TFLOP/s a multiprocessor.
     units = max(round(rate / 1.2e12), 8)
     return Gpu(card.name, card.memory * GIB, card.bandwidth, rates, units, 10e9, 1.2e9, 12e9)
+
+
+def unknown_gpu(model: str) -> str:
+    """A message for a GPU that the table lacks, with the nearest one of its family."""
+    family = _family(model)
+    names = [name for name in GPUS if family and _family(name) == family]
+    hint = nearest(model, names) or ": give its memory, such as 24GiB"
+    return f"no GPU {model[:40]!r} in the table{hint}"
+
+
+def _family(name: str) -> str:
+    """The letters at the beginning of a name."""
+    return re.split(r"\d", _plain(name))[0]
 
 
 def _plain(name: str) -> str:

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable
 
 from situate.errors import SituateError
+from situate.language.training.gpus import BLACKWELL
 from situate.language.training.layout import H2, SCHEDULES, Layout, Run, V, group_size
 from situate.language.training.machine import Machine
 from situate.language.training.transformer import Transformer
@@ -21,6 +22,9 @@ TITAN_CHUNKS = 2
 
 DISTRIBUTED = "--use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather"
 """Flags of Megatron-LM's ZeRO-1, whose collectives overlap with products, as in the formulas."""
+
+RENDEZVOUS = "--machine_rank $NODE_RANK --main_process_ip $MASTER_ADDR --main_process_port 29500"
+"""Flags with which the nodes of accelerate find one another."""
 
 MEGATRON_OPTIMIZERS = {
     "adamw": [],
@@ -56,14 +60,20 @@ def _megatron(model: Transformer, run: Run, machine: Machine) -> str:
         *([f"--num-distributed-optimizer-instances {copies}"] if copies > 1 else []),
         *(["--optimizer-cpu-offload"] if layout.offload else []),
         *([f"--mtp-num-layers {layout.mtp}"] if layout.mtp else []),
-        *_recomputation(layout),
+        *_recomputation(model, layout),
         *_precision(run),
         *_optimizer(run),
         *_sizes(model, run),
         *_experts(model),
         f"--vocab-size {model.vocabulary}",
     ]
-    return f"{_torchrun(machine)} pretrain_gpt.py {' '.join(flags)}"
+    return f"{_connections(layout, machine)}{_torchrun(machine)} pretrain_gpt.py {' '.join(flags)}"
+
+
+def _connections(layout: Layout, machine: Machine) -> str:
+    """The variable without which Megatron-LM refuses `tp` and `cp` on GPUs before Blackwell."""
+    is_old = not machine.weakest.name.startswith(BLACKWELL)
+    return "CUDA_DEVICE_MAX_CONNECTIONS=1 " if is_old and layout.tp * layout.cp > 1 else ""
 
 
 def _virtual(model: Transformer, layout: Layout) -> str:
@@ -75,10 +85,14 @@ def _virtual(model: Transformer, layout: Layout) -> str:
     return f"{flags} --microbatch-group-size-per-virtual-pipeline-stage {group}"
 
 
-def _recomputation(layout: Layout) -> list[str]:
+def _recomputation(model: Transformer, layout: Layout) -> list[str]:
+    selective = "--recompute-granularity selective"
+    if layout.recompute == "modules":
+        modules = [*(["layernorm moe_act"] if model.experts else ["layernorm"])]
+        return [f"{selective} --recompute-modules {' '.join(modules)}"]
     if layout.recompute == "full":
         return ["--recompute-granularity full --recompute-method uniform --recompute-num-layers 1"]
-    return [] if layout.recompute == "none" else ["--recompute-granularity selective"]
+    return [] if layout.recompute == "none" else [selective]
 
 
 def _precision(run: Run) -> list[str]:
@@ -268,6 +282,7 @@ def _accelerate(model: Transformer, run: Run, machine: Machine) -> str:
     nodes = machine.count // machine.node
     flags = [
         f"--num_machines {nodes} --num_processes {machine.count}",
+        *([RENDEZVOUS] if nodes > 1 else []),
         f"--mixed_precision {mixed} --gradient_accumulation_steps {layout.count}",
     ]
     if layout.recompute == "selective":

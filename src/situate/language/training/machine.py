@@ -11,8 +11,9 @@ from functools import cached_property
 import numpy as np
 
 from situate.data.cluster import UNITS, Cluster, Device
-from situate.errors import ClusterError, nearest
-from situate.language.training.gpus import CONTEXT, GPUS, Gpu, find_gpu
+from situate.errors import ClusterError
+from situate.files.contents import one_line
+from situate.language.training.gpus import CONTEXT, GPUS, Gpu, find_gpu, unknown_gpu
 
 MAX_GPUS = 2**17
 
@@ -118,8 +119,16 @@ def is_gpu_text(text: str) -> bool:
 
 
 def _groups(text: str) -> list[tuple[int, int, Gpu] | None]:
-    """Groups of equal GPUs in a text, with plus signs between them."""
-    return [_parsed(part.strip()) for part in text.split("+")]
+    """Groups of equal GPUs in a text, with plus signs between them; None for other texts.
+
+    Raises:
+        ClusterError: a group among others names no GPU.
+    """
+    parts = [part.strip() for part in text.split("+")]
+    groups = [_parsed(part) for part in parts]
+    if any(groups) and None in groups:
+        raise ClusterError(one_line(unknown_gpu(parts[groups.index(None)])))
+    return groups
 
 
 def _parsed(text: str) -> tuple[int, int, Gpu] | None:
@@ -130,8 +139,7 @@ def _parsed(text: str) -> tuple[int, int, Gpu] | None:
     model = gpu_of_text(match[3].strip())
     if model is None:
         if match[1]:
-            hint = nearest(match[3], GPUS)
-            raise ClusterError(f"no GPU {match[3][:40]!r}{hint}")
+            raise ClusterError(one_line(unknown_gpu(match[3])))
         return None
     first, second = (int(number or 1) for number in match.groups()[:2])
     if not 1 <= first * second <= MAX_GPUS:

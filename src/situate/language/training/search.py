@@ -11,7 +11,6 @@ from situate.errors import SituateError
 from situate.language.training.layout import (
     H1,
     ONE_F_ONE_B,
-    RECOMPUTE,
     V_CHUNKS,
     Integers,
     LayoutTable,
@@ -19,6 +18,7 @@ from situate.language.training.layout import (
     V,
     group_size,
 )
+from situate.language.training.layout_rules import recomputations
 from situate.language.training.machine import Machine
 from situate.language.training.memory import MARGIN, peak_memory
 from situate.language.training.pricing import Price, prices
@@ -149,7 +149,7 @@ def _with_micro(
     rows: list[tuple[int, ...]] = []
     group = dp * cp * tp
     experts = model.experts.count if model.experts else 1
-    passes = {vp: _passes(run, vp) for vp in CHUNKS}
+    passes = {vp: _passes(model, run, vp) for vp in CHUNKS}
     parallel = [ep for ep in _divisors(experts) if group % ep == 0]
     for micro, vp, ep, zero in product(MICRO, CHUNKS, parallel, _stages(run, dp * cp, pp)):
         if batch % (dp * micro):
@@ -181,12 +181,13 @@ def _holds_experts(run: Run, ep: int, zero: int, shard: int, group: int) -> bool
     return ep <= shard * group
 
 
-def _passes(run: Run, vp: int) -> list[tuple[int, int]]:
+def _passes(model: Transformer, run: Run, vp: int) -> list[tuple[int, int]]:
     """Recomputation and schedules of a pipeline with so many chunks that the recipe's program has.
 
     torchtitan's zero-bubble schedules take stages of several chunks, and ZB-V of two.
     """
-    plain = [(recompute, ONE_F_ONE_B) for recompute in range(len(RECOMPUTE))]
+    kinds = recomputations(model, run.recipe)
+    plain = [(recompute, ONE_F_ONE_B) for recompute in range(len(kinds))]
     if not run.recipe.software.zero_bubble or vp == 1:
         return plain
     return [*plain, (0, H1), *([(0, V)] if vp == V_CHUNKS else [])]

@@ -13,7 +13,9 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from situate.language.training.activations import repeated_norms
 from situate.language.training.collectives import (
+    copies_seconds,
     exchange_seconds,
     gather_seconds,
     reduce_seconds,
@@ -29,7 +31,7 @@ from situate.language.training.transformer import Transformer
 BACKWARD = 2.0
 """Work of a backward pass by that of a forward pass: gradients of inputs and of weights."""
 
-SELECTIVE, FULL = 1, 2
+SELECTIVE, FULL, MODULES = 1, 2, 3
 
 BUSY = ("matrices", "grouped", "attention", "memory", "tensor", "context", "experts")
 """Parts in which the GPU runs kernels that the host launches."""
@@ -251,19 +253,37 @@ def layer_passes(work: Workload) -> LayerPasses:
     """The passes of a layer for a micro-batch."""
     table = work.table
     again, full = _repeated(work)
-    core_again = full if work.software.selective else (table.recompute > 0).astype(float)
+    repeats_core = np.isin(table.recompute, (SELECTIVE, FULL)).astype(float)
+    core_again = full if work.software.selective else repeats_core
+    projections_again, memory_again = _repeated_modules(work)
     attention = _attention(work).repeating(core_again)
     return LayerPasses(
-        projections=_projections(work).repeating(again),
+        projections=_projections(work).repeating(again + projections_again),
         network=_dense(work).repeating(again),
         grouped=_grouped(work).repeating(again),
         attention=attention,
-        memory=_memory(work).repeating(again),
+        memory=_memory(work).repeating(again + memory_again),
         tensor=_tensor(work).repeating(full),
         experts=_experts(work).repeating(full),
         context=_context(work, attention.total),
         joins=_joins(work),
     )
+
+
+def _repeated_modules(work: Workload) -> tuple[Floats, Floats]:
+    """Shares of the forward pass that Megatron-LM's modules repeat: of attention's products those
+    behind compressed queries, keys and values, and of passes over memory."""
+    model, table = work.model, work.table
+    modules = (table.recompute == MODULES).astype(float)
+    down_and_out = model.hidden * (model.latent + model.heads * model.value_head)
+    up = 1 - down_and_out / model.attention_weights if model.latent else 0.0
+    between, inside = _passes(work)
+    # A normalisation reads and writes the stream; an activation reads gate and input.
+    repeated = 2 * repeated_norms(model) * model.hidden / table.sequence_split
+    if model.experts is not None:
+        width = model.experts.used * model.experts.width
+        repeated = repeated + model.matrices * model.expert_layers / model.layers * width / table.tp
+    return modules * up, modules * repeated / (between + inside)
 
 
 def _projections(work: Workload) -> Pass:
@@ -332,6 +352,15 @@ def _attention(work: Workload) -> Pass:
 
 def _memory(work: Workload) -> Pass:
     """Normalisations, residuals and activations, which read and write every element."""
+    between, inside = _passes(work)
+    moved = work.width * work.tokens * (between + inside)
+    forward = pass_seconds(work.machine.weakest, moved)
+    return Pass(forward, 1.5 * forward)
+
+
+def _passes(work: Workload) -> tuple[Floats, Floats]:
+    """(layouts,) passes over elements of a token: of the stream, which sequence parallelism
+    divides, and inside blocks."""
     model, table = work.model, work.table
     ffn, routed = float(model.ffn), 0.0
     if model.experts is not None:
@@ -339,13 +368,9 @@ def _memory(work: Workload) -> Pass:
         share = model.expert_layers / model.layers
         ffn = share * active + (1 - share) * ffn
         routed = share * work.software.expert_passes * model.experts.used * model.hidden
-    # Passes over elements: of the stream, which sequence parallelism divides, and inside blocks.
     between = (12 * model.hidden + routed) / table.sequence_split
     joint = 2 * (model.heads + 2 * model.kv_heads) * model.head
-    inside = (joint + (model.matrices + 1) * ffn) / table.tp
-    moved = work.width * work.tokens * (between + inside)
-    forward = pass_seconds(work.machine.weakest, moved)
-    return Pass(forward, 1.5 * forward)
+    return between, (joint + (model.matrices + 1) * ffn) / table.tp
 
 
 def _tensor(work: Workload) -> Pass:
@@ -362,7 +387,7 @@ def _tensor(work: Workload) -> Pass:
 
 
 def _experts(work: Workload) -> Pass:
-    """Tokens to their experts and back."""
+    """Tokens to their experts and back, and the GPU's waits for the host before the exchanges."""
     model, table = work.model, work.table
     if model.experts is None:
         zero = np.zeros(len(table))
@@ -370,11 +395,16 @@ def _experts(work: Workload) -> Pass:
     split = np.where(table.sp == 1, table.tp, 1.0)
     amount = work.width * work.tokens * model.hidden / split
     size = (table.ep * table.etp).astype(float)
-    share = (1 - work.software.hidden) * model.expert_layers / model.layers
-    copies = model.experts.used
+    share, used = model.expert_layers / model.layers, model.experts.used
+    if work.software.sends_copies:
+        seconds = copies_seconds(work.machine, size, amount, used)
+    else:
+        seconds = (1 - work.software.hidden) * exchange_seconds(work.machine, size, amount, used)
     # There and back.
-    forward = 2 * share * exchange_seconds(work.machine, size, amount, copies)
-    return Pass(forward, forward)
+    once = 2 * share * seconds
+    local = model.experts.count / table.ep
+    wait = share * local * work.software.expert_wait / (1 + BACKWARD)
+    return Pass(once + wait, once + BACKWARD * wait)
 
 
 def _context(work: Workload, attention: Floats) -> Pass:

@@ -349,6 +349,7 @@ def transformer_of_config(config: Config, name: str) -> Transformer:
     if any(sizes.recurrent) or not all(sizes.attentive):
         kind = config.architecture.name
         raise ReadError(f"{kind} has layers without attention, whose training is not modelled")
+    _check_heads(sizes.width, max(sizes.heads), max(sizes.kv_heads), sizes.key_size)
     shapes = gguf_shapes(config.architecture, sizes, config.tied)
     inner = {key: shape for key, shape in shapes.items() if key.startswith("blk.")}
     rows = range(sizes.layers)
@@ -376,6 +377,21 @@ def transformer_of_config(config: Config, name: str) -> Transformer:
         context=sizes.context,
         latent=latent.query_rank + latent.cache_rank + latent.rope if latent else 0,
     )
+
+
+def _check_heads(width: int, heads: int, kv_heads: int, head: int) -> None:
+    """
+    Raises:
+        ReadError: the heads do not divide the width, or the heads of keys those of queries.
+    """
+    if width % heads and head == width // heads:
+        raise ReadError(
+            f"num_attention_heads {heads} does not divide hidden_size {width}: give head_dim"
+        )
+    if heads % kv_heads:
+        raise ReadError(
+            f"num_key_value_heads {kv_heads} does not divide num_attention_heads {heads}"
+        )
 
 
 def _elements(shapes: Mapping[str, tuple[int, ...]], layer: int, matrices: bool) -> int:

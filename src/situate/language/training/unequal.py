@@ -15,7 +15,8 @@ import numpy as np
 from situate.language.hyperparameters import Experts
 from situate.language.training.collectives import reduce_seconds
 from situate.language.training.gpus import Gpu
-from situate.language.training.layout import RECOMPUTE, Floats, Layout, LayoutTable, Run
+from situate.language.training.layout import Floats, Layout, LayoutTable, Run
+from situate.language.training.layout_rules import recomputations
 from situate.language.training.machine import Machine
 from situate.language.training.memory import MARGIN, RESERVED, last_rank, stage_memory
 from situate.language.training.seconds import step_seconds
@@ -98,7 +99,7 @@ def _fastest_shares(
     """The fastest divisions with room for predicted bytes times a margin, by way and equality."""
     best: dict[tuple[Way, bool], Shares] = {}
     for micro in MICRO:
-        for recompute in RECOMPUTE:
+        for recompute in recomputations(model, run.recipe):
             layout = Layout(micro=micro, recompute=recompute)
             by_model = {
                 (gpu.name, gpu.memory): _gpu_price(model, run, machine, gpu, layout)
