@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
+from situate.bounds import alike
 from situate.bounds.alike import DeviceSets, distinct, equal_rows
 from situate.data.problem import Problem
 from tests.oracle.problems import random_problem
@@ -18,6 +19,22 @@ def test_sets_of_rows_come_in_the_order_of_the_rows() -> None:
     first, which = equal_rows(np.array([[3, 1], [2, 1], [3, 1]]))
     assert first.tolist() == [0, 1]
     assert which.tolist() == [0, 1, 0]
+
+
+def test_many_equal_rows_of_any_type_are_one_set() -> None:
+    bits = np.random.default_rng(0).integers(0, 2, (500, 11))
+    for rows in (bits.astype(np.bool_), bits.astype(np.float64), bits.astype(np.int32)):
+        first, which = equal_rows(rows)
+        assert np.array_equal(rows[first][which], rows)
+        assert (np.diff(first) > 0).all()
+        assert len(first) == len({tuple(row) for row in rows.tolist()})
+
+
+def test_rows_with_one_hash_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alike, "_hashes", lambda rows: np.zeros(len(rows), np.uint64))
+    first, which = equal_rows(np.arange(100).reshape(100, 1) // 2)
+    assert first.tolist() == list(range(0, 100, 2))
+    assert which.tolist() == [row // 2 for row in range(100)]
 
 
 @pytest.mark.parametrize("shape", [(5, 300), (300, 2), (1, 4)])

@@ -104,8 +104,36 @@ def test_an_ascent_that_is_ended_gives_a_smaller_bound(monkeypatch: pytest.Monke
     looks = itertools.count()
     monkeypatch.setattr("time.perf_counter", lambda: next(looks))
     end = least_load(problem, until=5.0).seconds
-    assert next(looks) == 7
+    # One look ends the long steps, another the short ones from their best point.
+    assert next(looks) == 8
     assert 0 < end < least_load(problem).seconds
+
+
+# Many different units, whose long steps are on groups of similar ones.
+@pytest.mark.parametrize("capacity", [[400, 600, 700], [10000] * 3])
+def test_groups_lead_to_the_bound_of_all_units(
+    capacity: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(5)
+    seconds = rng.uniform(1, 9, (300, 3))
+    seconds[rng.random((300, 3)) < 0.1] = 50.0
+    problem = _problem(seconds.tolist(), rng.integers(1, 9, 300).tolist(), capacity)
+    of_all = least_load(problem).seconds
+    monkeypatch.setattr("situate.bounds.load.MOST_ROWS", 100)
+    assert least_load(problem).seconds == pytest.approx(of_all, rel=2e-3)
+
+
+def test_groups_keep_apart_units_of_different_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the units may run on the first device only."""
+    ops = tuple(
+        Op(f"op{i}", seconds={"d0": 1.0 + i / 1000, "d1": 1.0}, device="d0" if i % 2 else None)
+        for i in range(20)
+    )
+    problem = Problem(Graph("g", ops), devices(1, 1, 1))
+    of_all = least_load(problem).seconds
+    for name, value in (("MOST_ROWS", 2), ("GROUPS", 3)):
+        monkeypatch.setattr(f"situate.bounds.load.{name}", value)
+    assert least_load(problem).seconds == pytest.approx(of_all, rel=1e-2)
 
 
 @pytest.mark.parametrize("memory", [100, 30, 12])

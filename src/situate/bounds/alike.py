@@ -18,6 +18,10 @@ from situate.data.problem import Problem
 FEW_ROWS = 64
 """Most rows that are compared in pairs, of any length."""
 
+HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 over the golden ratio, whose bits look random (D. E. Knuth, *The Art of Computer
+Programming*, volume 3, section 6.4)."""
+
 Indices = NDArray[np.intp]
 
 
@@ -26,14 +30,33 @@ def equal_rows(rows: NDArray[Any]) -> tuple[Indices, Indices]:
 
     Sets are in the order of their first rows.
     """
-    rows = np.ascontiguousarray(rows)
-    # (k,) each row as one item with all its bytes.
-    whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
+    # (k, bytes) the same rows as bytes.
+    rows = np.ascontiguousarray(rows).view(np.uint8)
+    if len(rows) > FEW_ROWS:
+        _, first, of_row = np.unique(_hashes(rows), return_index=True, return_inverse=True)
+        if np.array_equal(rows[first[of_row]], rows):
+            rising = np.argsort(first)
+            return first[rising], np.argsort(rising)[of_row]
+    # Few rows, or different rows with one hash: each row is one item.
+    whole = rows.view(np.dtype((np.void, rows.shape[1]))).ravel()
     index: dict[object, int] = {}
     of_row = np.array([index.setdefault(row, len(index)) for row in whole.tolist()], np.intp)
     first = np.full(len(index), len(rows), np.intp)
     np.minimum.at(first, of_row, np.arange(len(rows)))
     return first, of_row
+
+
+def _hashes(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """(k,) a number for each row (k, bytes); equal for equal rows."""
+    words = np.zeros((len(rows), -(-rows.shape[1] // 8) * 8), np.uint8)
+    words[:, : rows.shape[1]] = rows
+    hashes = np.zeros(len(rows), np.uint64)
+    for column in words.view(np.uint64).T:
+        # Products with odd factors are one to one. They move bits up only, the shift moves them
+        # down.
+        hashes = (hashes ^ column) * HASH_FACTOR
+        hashes ^= hashes >> np.uint64(29)
+    return hashes
 
 
 def distinct(rows: Floats) -> tuple[Floats, Indices]:

@@ -43,7 +43,9 @@ def expert(graph: Graph, devices: int) -> list[int]:
     if network.expert == "one":
         return [0] * len(graph.ops)
     rule = (_layer if network.expert == "layers" else _block)(graph, devices)
-    return _spread(graph, [rule(op.module) for op in graph.ops])
+    # Many ops share a module.
+    stages = {module: rule(module) for module in _modules(graph)}
+    return _spread(graph, [stages[op.module] for op in graph.ops])
 
 
 def _layer(graph: Graph, devices: int) -> Callable[[str], Stage]:
@@ -72,8 +74,12 @@ def _block(graph: Graph, devices: int) -> Callable[[str], Stage]:
 
 def _count(layer: re.Pattern[str], graph: Graph) -> int:
     """Number of layers, at least 1."""
-    matches = (layer.search(op.module) for op in graph.ops)
+    matches = map(layer.search, _modules(graph))
     return max((int(match[1]) + 1 for match in matches if match), default=1)
+
+
+def _modules(graph: Graph) -> set[str]:
+    return {op.module for op in graph.ops}
 
 
 def _spread(graph: Graph, stages: Sequence[Stage]) -> list[int]:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
+from situate.bench.families.unequal import layered as large_layered
+from situate.data.cluster import Cluster
 from situate.data.problem import Problem
 from situate.data.rules import RULES
 from situate.solvers import solve
 from situate.solvers.auto.construct import _offer_earliest
-from situate.solvers.budget import Budget
+from situate.solvers.auto.improve.windows import MIN_OPS
+from situate.solvers.budget import RECENT_OFFERS, Budget
+from situate.solvers.heuristics.baselines import single
+from situate.solvers.heuristics.list_rules import heft
 from situate.solvers.search import Search
 from tests.solvers.families import devices, layered
 
@@ -77,3 +83,40 @@ def test_beyond_one_device_the_best_placement_gets_lookahead_orders(
     search = Search(problem, budget=Budget(evaluation_limit=400), threads=1)
     phase.construct(search, lambda _: None)
     assert (True in calls) == listed
+
+
+# A large step with time for few plans is swept before all rules have run.
+
+
+def _hurried(ops: int, plan_coarse: Callable[[Search], None], offer_seconds: float) -> Search:
+    problem = Problem(large_layered(ops, 0), Cluster.preset("h100-8"))
+    search = Search(problem, budget=Budget(1000.0), threads=1)
+    single(search)
+    for _ in range(RECENT_OFFERS):
+        search.budget.record_offer(offer_seconds)
+    phase._offer_in_a_hurry(search, plan_coarse)
+    return search
+
+
+def test_a_list_schedule_is_swept_where_no_coarse_plan_leads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(phase, "OPS_OF_A_LARGE_STEP", MIN_OPS)
+    search = _hurried(MIN_OPS, lambda _: None, offer_seconds=10.0)
+    assert search.incumbent.value < 0.99 * solve(search.problem, "heft").value
+
+
+def test_a_coarse_plan_that_leads_is_swept_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(phase, "OPS_OF_A_LARGE_STEP", MIN_OPS)
+    monkeypatch.setattr(phase, "_offer_critical", pytest.fail)
+    search = _hurried(MIN_OPS, heft, offer_seconds=10.0)
+    assert search.incumbent.value < 0.99 * solve(search.problem, "heft").value
+
+
+@pytest.mark.parametrize(("ops", "offer_seconds"), [(MIN_OPS, 0.1), (MIN_OPS - 1, 10.0)])
+def test_small_steps_and_long_searches_do_not_hurry(
+    ops: int, offer_seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(phase, "OPS_OF_A_LARGE_STEP", MIN_OPS)
+    search = _hurried(ops, pytest.fail, offer_seconds)
+    assert len(np.unique(search.incumbent.placement)) == 1

@@ -22,6 +22,9 @@ lead to good plans sooner than moves of single ops do."""
 LEVELS = ((1000, 0.5), (4000, 0.3))
 """Least number of runs on each level, and the level's share of the remaining budget."""
 
+SHARE_OF_ONE_LEVEL = 0.65
+"""Share of the remaining budget for the coarsest level if there is no time for the next."""
+
 MIN_RATIO = 8
 """Least ratio of ops to runs. Where single ops are as large as runs, or neighbours on the line
 exchange nothing, few ops join, and the coarse problem is no simpler."""
@@ -77,7 +80,7 @@ def _applies(problem: Problem) -> bool:
 def _plan_neighbours(search: Search, plan: Plan, improve: Plan) -> None:
     """Plan on levels of neighbouring ops."""
     problem = search.problem
-    for number, (runs, share) in enumerate(LEVELS):
+    for number, (runs, share) in enumerate(_levels(search)):
         if search.finished() or not search.budget.affords(OFFERS_TO_SET_UP / share):
             return
         # From the incumbent, the coarsest level would only end in the basin of some simple rule.
@@ -85,6 +88,14 @@ def _plan_neighbours(search: Search, plan: Plan, improve: Plan) -> None:
         level = Level.of_neighbours(problem, runs, None if start is None else start.placement)
         if level.runs * MIN_RATIO <= problem.n:
             _search(search, level, share, improve if number else plan, start)
+
+
+def _levels(search: Search) -> tuple[tuple[int, float], ...]:
+    """The levels that the search has time for."""
+    (coarsest, share), (_, next_share) = LEVELS
+    if search.budget.affords(OFFERS_TO_SET_UP / (next_share * (1 - share))):
+        return LEVELS
+    return ((coarsest, SHARE_OF_ONE_LEVEL),)
 
 
 def _plan_slices(search: Search, plan: Plan) -> None:

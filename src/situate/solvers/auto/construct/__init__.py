@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from situate.solvers.auto.construct.partition import offer_partition
 from situate.solvers.auto.construct.pipelines import offer_pipelines
 from situate.solvers.auto.construct.segments import offer_memory_fits, offer_segments, outgrown
 from situate.solvers.auto.improve.moves import swap_devices
-from situate.solvers.auto.improve.windows import sweep_at_once, sweep_windows
+from situate.solvers.auto.improve.windows import is_short, sweep_at_once, sweep_windows
 from situate.solvers.auto.orders import list_pipelines, offer_placed_orders, offer_regrouped
 from situate.solvers.heuristics.baselines import SAMPLES, draw, expert, single
 from situate.solvers.heuristics.data_parallel import data_parallel, fsdp, offer_on
@@ -35,6 +36,12 @@ RANDOM_SHARE = 0.05
 OFFERS_FOR_EARLIEST = 60
 """Time needed for both rules of earliest starts, in offers: three times their duration. Shorter
 searches need the time for other parts."""
+
+OPS_OF_A_LARGE_STEP, OFFERS_WITHOUT_HURRY = 20_000, 200
+"""With time for fewer offers, a search on so many ops or more sweeps before it tries all rules.
+Such steps have a plan before the rules begin."""
+
+Rule = Callable[[Search], None]
 
 
 def construct(
@@ -66,9 +73,10 @@ def _offer_rules(search: Search, plan_coarse: Callable[[Search], None]) -> bool:
     placements of pipelines come last.
     """
     pipelines: list[Placement] = []
+    done = _offer_in_a_hurry(search, plan_coarse)
     # `single` comes first, so that even a large network has a plan at once. A step in parts has one
     # at once by `tensor_parallel`, which is far ahead of it.
-    rules: tuple[Callable[[Search], None], ...] = (
+    rules: tuple[Rule, ...] = (
         tensor_parallel,
         single,
         expert,
@@ -83,6 +91,8 @@ def _offer_rules(search: Search, plan_coarse: Callable[[Search], None]) -> bool:
         etf,
     )
     for rule in rules:
+        if rule in done:
+            continue
         try:
             search.keep_to_limit()
             rule(search)
@@ -96,6 +106,31 @@ def _offer_rules(search: Search, plan_coarse: Callable[[Search], None]) -> bool:
         list_pipelines(search, pipelines)
     by_load = search.problem.objective == "throughput"
     return search.finished() or (by_load and search.problem.d == 1 and search.incumbent.feasible)
+
+
+def _offer_in_a_hurry(search: Search, plan_coarse: Callable[[Search], None]) -> tuple[Rule, ...]:
+    """In a large step with time for few plans, sweep over a coarse plan, or else over a list
+    schedule, before the other rules.
+
+    Returns the rules that ran.
+    """
+    problem = search.problem
+    by_hand = problem.graph.slices is not None or problem.graph.cuts is not None
+    if problem.n < OPS_OF_A_LARGE_STEP or by_hand or not is_short(search, OFFERS_WITHOUT_HURRY):
+        return ()
+    with suppress(SituateError):
+        # Not every network has an expert placement.
+        expert(search)
+    before = search.incumbent
+    plan_coarse(search)
+    if search.incumbent is not before:
+        sweep_at_once(search, OFFERS_WITHOUT_HURRY)
+        return single, expert, plan_coarse
+    heft(search)
+    if search.budget.affords(OFFERS_FOR_EARLIEST / 2):
+        _offer_critical(search)
+    sweep_at_once(search, OFFERS_WITHOUT_HURRY)
+    return single, expert, plan_coarse, heft
 
 
 def _offer_constructed(search: Search) -> bool:
@@ -157,10 +192,15 @@ def _offer_earliest(search: Search) -> None:
         return
     offer_earliest(search, np.full(problem.n, -1, np.int32))
     if not search.finished():
-        rank = _core.search.upward_rank(search.simulator.core)
-        offer_earliest(search, critical_children(problem, rank))
+        _offer_critical(search)
     if before is not None and not search.incumbent.feasible:
         search.best = before
+
+
+def _offer_critical(search: Search) -> None:
+    """Offer the plan of `m_sct` with critical children as favourites."""
+    rank = _core.search.upward_rank(search.simulator.core)
+    offer_earliest(search, critical_children(search.problem, rank))
 
 
 def _offer_random(search: Search) -> None:

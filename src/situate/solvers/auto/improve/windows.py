@@ -3,6 +3,8 @@ same in a step of a million ops as in a small one."""
 
 from __future__ import annotations
 
+from itertools import count
+
 import numpy as np
 
 from situate import _core
@@ -30,13 +32,25 @@ MOVES_AN_OP = 4.0
 LEAST_GAIN = 0.0002
 """A sweep that gains less, as a share of the step, is the last."""
 
+SEEDS = 2**32
+"""Number of seeds of a search."""
+
 OFFERS_TO_SET_UP = 2
 """Setup and the last offer take less time than so many offers."""
 
 
-def sweep_at_once(search: Search) -> None:
-    """Sweep over the incumbent if there is no time for better starts."""
-    if not search.budget.affords(OFFERS_OF_A_SHORT_SEARCH):
+def is_short(search: Search, offers: int = OFFERS_OF_A_SHORT_SEARCH) -> bool:
+    """True if the search has a plan that fits, time for fewer others, and may sweep."""
+    return _applies(search) and not search.budget.affords(offers)
+
+
+def sweep_at_once(search: Search, offers: int = OFFERS_OF_A_SHORT_SEARCH) -> None:
+    """Sweep over the incumbent if there is no time for better starts.
+
+    Args:
+        offers: least time for those, in offers.
+    """
+    if is_short(search, offers):
         sweep_windows(search, SHARE_OF_A_SHORT_SEARCH)
 
 
@@ -54,10 +68,13 @@ def sweep_windows(search: Search, share: float = SHARE) -> None:
         return
     # The share of the whole budget that is to remain for later phases.
     end = (1 - share) * budget.remaining()
-    windows = _windows(search)
-    while not search.finished() and (seconds := _seconds_until(search, end)) > 0:
+    for number in count():
+        if search.finished() or (seconds := _seconds_until(search, end)) <= 0:
+            return
         before = search.incumbent.value
-        _sweep(search, windows, seconds)
+        # A sweep leaves ops far apart in the order that run at the same time. The order of starts
+        # brings them into one window again.
+        _sweep(search, _windows(search, number), seconds)
         if before - search.incumbent.value < LEAST_GAIN * before:
             return
 
@@ -70,13 +87,15 @@ def _applies(search: Search) -> bool:
     return by_time and search.budget.time_limit is not None and fits
 
 
-def _windows(search: Search) -> _core.search.WindowSearches:
+def _windows(search: Search, number: int) -> _core.search.WindowSearches:
+    """Windows over the incumbent's order of starts, with draws of their own for every sweep."""
     problem, plan = search.problem, search.incumbent
     # (d,) bytes that a device has left at its peak, which moved ops may fill.
     room = np.maximum(0, problem.capacity - plan.schedule.peak).astype(np.int64)
     order = _sources_beside_readers(problem, plan)
+    seed = (search.seed + number) % SEEDS
     core = search.simulator.core
-    return _core.search.make_window_searches(core, search.seed, 1, plan.placement, order, room)
+    return _core.search.make_window_searches(core, seed, 1, plan.placement, order, room)
 
 
 def _sources_beside_readers(problem: Problem, plan: Candidate) -> Order:
