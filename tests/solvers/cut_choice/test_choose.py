@@ -124,8 +124,9 @@ def test_a_vocabulary_parallel_head() -> None:
 
 
 def test_expert_parallel() -> None:
-    kinds, plan = chosen(mixture)
-    assert next(iter(kinds)) == "experts"
+    _, plan = chosen(mixture)
+    kinds = {own.name: own.kind for own in plan.problem.graph.cut_parameters}
+    assert kinds["up"] == kinds["down"] == "experts"
     assert len({device for _, device in homes(plan, "up")}) == 4
     assert homes(plan, "up") == homes(plan, "down")
 
