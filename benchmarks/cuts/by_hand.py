@@ -44,13 +44,14 @@ def layouts(step: CutStep, ops: int, devices: int) -> Iterator[Layout]:
     for count in dict.fromkeys((NODE, devices)):
         if ops * count > MOST_OPS:
             continue
-        inner = _cuts(step, INNER, count)
+        experts, inner = (_cuts(step, kinds, count) for kinds in (("experts",), INNER))
         outer = [cut for kind in ("batch", "sequence") for cut in _cuts(step, (kind,), count)]
-        yield Layout(f"tensor parallel by {count}", (*inner, *_cuts(step, ("sequence",), count)))
+        within = (*experts, *inner, *_cuts(step, ("sequence",), count))
+        yield Layout(f"tensor parallel by {count}", within)
         for cut in outer:
             yield Layout(f"fsdp, {cut}", (cut, *inner))
-            if own := _cuts(step, ("experts",), count):
-                yield Layout(f"expert parallel, {cut}", (*own, cut, *inner))
+            if experts:
+                yield Layout(f"expert parallel, {cut}", (*experts, cut, *inner))
 
 
 def _cuts(step: CutStep, kinds: Sequence[str], count: int) -> tuple[str, ...]:
