@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.cuts.nodes import graph, llama
+from benchmarks.cuts.models import LARGE, llama
+from benchmarks.cuts.nodes import graph
 from benchmarks.lib.record import Row, Target, record
 from situate import Cluster, Problem, solve
 from situate.simulation.collectives import in_collectives
@@ -29,10 +30,10 @@ SIZES = tuple(2**k for k in (16, 20, 22, 24, 26, 28))
 """Bytes of the whole tensor."""
 
 STEPS = {
-    "8 layers of Llama 7B": (8, False),
-    "8 layers of Llama 2 70B": (8, True),
+    "8 layers of Llama 7B": {"num_hidden_layers": 8},
+    "8 layers of Llama 2 70B": {**LARGE, "num_hidden_layers": 8},
 }
-"""By name: layers, and whether they are those of Llama 2 70B; one sequence of 2,048 tokens."""
+"""By name: sizes of the model; one sequence of 2,048 tokens."""
 
 
 def exchange_row(kind: str, name: str, parts: int, size: int) -> Row:
@@ -59,8 +60,7 @@ def exchange_row(kind: str, name: str, parts: int, size: int) -> Row:
 
 def step_row(title: str) -> Row:
     """The step of a model in eight parts on h100-8, both ways."""
-    layers, is_large = STEPS[title]
-    problem = Problem(graph(llama(layers, 1, is_large), 0), Cluster.find("h100-8"))
+    problem = Problem(graph(llama(STEPS[title], 1), 0), Cluster.find("h100-8"))
     plan = solve(problem, "tensor_parallel")
     assert plan.schedule is not None
     step = in_collectives(problem, plan.schedule)

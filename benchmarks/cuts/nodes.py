@@ -8,9 +8,8 @@ Plans are those of `tensor_parallel`, without a search, so they do not depend on
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from typing import Any
 
+from benchmarks.cuts.models import LARGE, Build, llama
 from benchmarks.cuts.scale import cluster
 from benchmarks.lib.record import Row, Target, record
 from situate import Graph, Problem, solve
@@ -22,35 +21,14 @@ CUTS = parse_cuts(["heads=8", "features=8", "vocabulary=8", "sequence=8"])
 
 ONE_NODE = "h100-8"
 
-Build = Callable[[], Any]
-
-
-def llama(layers: int, batch: int, is_large: bool = False) -> Build:
-    """Layers of Llama 7B, or of Llama 2 70B if `is_large`, on sequences of 2,048 tokens."""
-
-    def build() -> Any:
-        import torch
-        from transformers import AutoModelForCausalLM, LlamaConfig
-
-        from situate.zoo.transformer import from_config, language_loss, tokens
-
-        sizes: dict[str, Any] = {
-            "hidden_size": 8192,
-            "intermediate_size": 28672,
-            "num_attention_heads": 64,
-            "num_key_value_heads": 8,
-        }
-        config = LlamaConfig(num_hidden_layers=layers, **(sizes if is_large else {}))
-        model = from_config(AutoModelForCausalLM, config, torch.bfloat16)
-        return model, tokens(config.vocab_size, batch, 2048), language_loss
-
-    return build
-
-
 CASES: dict[str, tuple[Build, int, str]] = {
-    "Llama 2 70B, one sequence": (llama(80, 1, is_large=True), 0, "h100-2x8"),
-    "Llama 7B, one sequence": (llama(32, 1), 0, "h100-8x8"),
-    "8 layers of Llama 7B, 8 sequences in slices": (llama(8, 8), 8, "h100-2x8"),
+    "Llama 2 70B, one sequence": (llama({**LARGE, "num_hidden_layers": 80}, 1), 0, "h100-2x8"),
+    "Llama 7B, one sequence": (llama({}, 1), 0, "h100-8x8"),
+    "8 layers of Llama 7B, 8 sequences in slices": (
+        llama({"num_hidden_layers": 8}, 8),
+        8,
+        "h100-2x8",
+    ),
 }
 """By name: the model, its slices and the cluster."""
 

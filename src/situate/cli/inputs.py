@@ -32,6 +32,7 @@ from situate.results.plan import Plan
 from situate.schedule.schedule import Schedule
 
 if TYPE_CHECKING:
+    from situate.solvers.cut_choice.finals import Rival
     from situate.torch_capture import Captures
 
 
@@ -146,10 +147,17 @@ def _choose_cuts(
     if choice.slices:
         note(f"slices: {problem.graph.slices}, because a step without would take longer")
     note(f"cuts: {cuts or 'none, because no cut would make the step shorter'}")
+    if choice.rival is not None:
+        note(_rival_note(choice.rival))
     if choice.least:
         which = "any cut of these slices" if choice.slices else "any cut"
         note(f"a step takes {time_text(choice.least, 's')} at least in {which}")
     return problem
+
+
+def _rival_note(rival: Rival) -> str:
+    options = " ".join(f"--cuts {cut}" for cut in rival.cuts.cuts)
+    return f"with collectives, the step takes {rival.gain:.1%} less in other cuts: give {options}"
 
 
 def _recompute_note(problem: Problem) -> str:

@@ -26,6 +26,7 @@ CUTS = {
     "dropping in attention": ("heads=2", "features=2"),
     "convolutions": ("channels=2", "vocabulary=2"),
     "recurrent": ("features=2", "vocabulary=2"),
+    "routing": ("experts=2", "batch=2"),
 }
 
 

@@ -26,6 +26,7 @@ ALONE = [
     ("convolutions", "channels"),
     ("convolutions", "batch"),
     ("recurrent", "features"),
+    *(("routing", kind) for kind in ("experts", "batch", "others")),
 ]
 """Each kind on the simplest network that has it, and on those where other rules cut it."""
 
@@ -37,6 +38,7 @@ TOGETHER = {
     "perceptron": ("features", "batch", "others"),
     "convolutions": ("channels", "batch", "vocabulary"),
     "recurrent": ("features", "vocabulary", "batch", "others"),
+    "routing": ("experts", "batch", "others"),
 }
 
 

@@ -6,7 +6,7 @@ from situate import Cluster, Graph, Problem
 from situate.data.cuts import parse_cuts
 from situate.data.graph import Op
 from situate.solvers.cut_choice.candidates import candidates
-from situate.solvers.cut_choice.divisions import divisions
+from situate.solvers.cut_choice.divisions import Division, divisions
 
 UNITS = {"heads": [8, 8], "features": [24], "sequence": [16]}
 
@@ -50,3 +50,18 @@ def test_unequal_devices_have_shares_by_speed_first() -> None:
         "heads=3:1, features=3:1",
         "sequence=3:1",
     ]
+
+
+# Layers are data parallel around experts; large tables are in parts where layers are shared whole.
+def test_experts_and_tables_stand_beside_the_batch() -> None:
+    units = {"experts": [8], "features": [8], "vocabulary": [8], "batch": [8]}
+    texts = [str(cuts) for cuts in candidates([Division.equal(2)], units)]
+    assert "experts=2, batch=2, features=2, vocabulary=2" in texts
+    assert "experts=2, batch=2, vocabulary=2" in texts
+
+
+def test_tables_stand_beside_the_batch_without_experts() -> None:
+    units = {"features": [8], "vocabulary": [8], "batch": [8]}
+    texts = [str(cuts) for cuts in candidates([Division.equal(2)], units)]
+    assert "batch=2, vocabulary=2" in texts
+    assert len(texts) == len(set(texts))

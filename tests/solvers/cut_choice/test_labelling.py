@@ -10,7 +10,7 @@ from situate import Cluster, Graph, Problem
 from situate.data.cluster import Device, Link
 from situate.data.cuts import parse_cuts
 from situate.data.graph import Op, Tensor
-from situate.data.letter_graph import SUM, ClassOption, LetterGraph, LetterOp
+from situate.data.letter_graph import SUM, WHOLE, ClassOption, LetterGraph, LetterOp
 from situate.sharding.solve import solve_sharding
 from situate.solvers.cut_choice.divisions import Division
 from situate.solvers.cut_choice.labelling import Labelling, labelled_cuts
@@ -100,3 +100,20 @@ def test_blocks_that_are_alike_have_one_label() -> None:
     problem, graph = columns_and_rows()
     tied = LetterGraph((*graph.ops[:2], *graph.ops[:2]), graph.kinds, graph.units)
     assert len(Labelling(problem, tied, (Division.equal(2),)).problem.costs) == 3
+
+
+# Devices share whole parameters among them: each sends its own ones, adds up their gradients and
+# updates them, while the others do the same with theirs.
+def test_whole_parameters_are_shared_among_devices() -> None:
+    ops = (Op("weight", kind="parameter", seconds={"*": 4}), Op("product", seconds={"*": 8}))
+    gpus = tuple(Device(f"gpu{k}", bandwidth=1e12) for k in range(4))
+    cluster = Cluster("gpus", gpus, (Link("*", "*", bandwidth=1e6, latency=0),))
+    step = Graph("step", ops, (Tensor("weight", 0, MEGA, (1,)),))
+    weight = LetterOp((0,), "weight", ((1, 0),), (MEGA,), ())
+    cut = ClassOption(0, (WHOLE,), (SUM,))
+    product = LetterOp((1,), "product", ((0, 0),), (MEGA,), (cut,))
+    graph = LetterGraph((weight, product), ("sequence",), (64,))
+    in_parts = Labelling(Problem(step, cluster), graph, TWO_OR_FOUR)
+    seconds = in_parts.seconds(parse_cuts(["sequence=4"]))
+    # The weight and its gradient take a second each on the way.
+    assert seconds == pytest.approx((4 + 8 + 1 + 1) / 4, rel=0.01)

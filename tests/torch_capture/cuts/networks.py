@@ -156,6 +156,35 @@ def slicing() -> Any:
     return decoder(1, is_sliced=True)
 
 
+class Routing(nn.Module):
+    """Experts that take the tokens that want them most, and tokens that take their neighbours."""
+
+    def __init__(self, hidden: int, experts: int, capacity: int) -> None:
+        super().__init__()
+        self.shape = experts, capacity
+        self.before, self.router = nn.Linear(hidden, hidden), nn.Linear(hidden, experts)
+        self.up = nn.Parameter(torch.randn(experts, hidden, hidden))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.before(x)
+        weights, own = self.router(y).softmax(-1).t().topk(self.shape[1])
+        inputs = y.index_select(0, own.flatten()).view(*self.shape, -1)
+        outputs = (inputs.bmm(self.up) * weights.unsqueeze(2)).flatten(0, 1)
+        sums = torch.zeros_like(y).index_add(0, own.flatten(), outputs)
+        places = torch.arange(y.shape[1]).flip(0).expand_as(y)
+        return sums.gather(1, places) + torch.zeros_like(y).scatter_add(1, places, y)
+
+
+def routing() -> Any:
+    """Four experts for 24 tokens."""
+    torch.manual_seed(0)
+
+    def loss(model: nn.Module, x: Tensor) -> Tensor:
+        return model(x).square().mean()
+
+    return Routing(8, 4, 6), (torch.randn(24, 8),), loss
+
+
 NETWORKS = {
     "decoder": decoder,
     "slicing": slicing,
@@ -164,4 +193,5 @@ NETWORKS = {
     "perceptron": perceptron,
     "convolutions": convolutions,
     "recurrent": recurrent,
+    "routing": routing,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from situate.data.graph import Graph  # noqa: E402
 from situate.data.slices import Slices  # noqa: E402
 from situate.errors import SituateError  # noqa: E402
 from situate.torch_capture import Captures  # noqa: E402
+from tests.torch_capture.cuts.cut_steps import transformer  # noqa: E402
 from tests.torch_capture.cuts.networks import decoder, perceptron  # noqa: E402
 
 CAPTURES = Captures()
@@ -46,6 +48,26 @@ def test_a_module_is_cut_alone() -> None:
         if op.part is not None and "." in op.module
     }
     assert modules == {"1"}
+
+
+# Queries, keys and values are products of one tensor: each part gathers it once for all of them.
+# The backward pass reads the same copy for the gradients of their weights.
+def test_products_of_one_tensor_share_its_gathered_copy() -> None:
+    gathers = Counter(
+        (op.part, op.phase)
+        for op in captured("heads=2", "sequence=2", build=transformer).ops
+        if op.kind == "aten.cat" and op.module in ("0.q", "0.k", "0.v")
+    )
+    assert gathers == {(0, "forward"): 1, (1, "forward"): 1}
+
+
+def test_a_parameter_is_gathered_anew_in_the_backward_pass() -> None:
+    gathers = {
+        op.phase
+        for op in captured("sequence=2", "features=2", build=transformer).ops
+        if op.kind == "aten.cat" and op.module == "1.down" and op.part == 0
+    }
+    assert gathers == {"forward", "backward"}
 
 
 # A path may begin inside the model, as long as none begins like it at the outermost module.

@@ -14,6 +14,12 @@ USUAL = 8
 INNER = ("experts", "heads", "features", "vocabulary", "channels")
 """Kinds of dimensions that carry parameters, which tensor parallelism cuts; experts come first."""
 
+EXPERTS = "experts"
+"""The kind of the dimension that counts experts."""
+
+TABLES = "vocabulary"
+"""The kind of the largest parameters of a language model."""
+
 OUTER = ("sequence", "batch")
 """Kinds of dimensions of the activations alone."""
 
@@ -30,6 +36,12 @@ def candidates(divisions: Sequence[Division], units: Units) -> Iterator[Cuts]:
     # Behind an outer dimension, the inner ones cut parameters alone, as ZeRO and FSDP do.
     sets = [[*inner, kind] for kind in outer] + [inner] + [[kind] for kind in outer]
     sets += [[kind, *inner] for kind in outer if inner]
+    # Experts take their tokens from all devices, between layers that are data parallel.
+    experts = [kind for kind in inner if kind == EXPERTS]
+    rest = [kind for kind in inner if kind != EXPERTS]
+    sets += [[*experts, kind, *rest] for kind in outer if experts]
+    # With few large tables in parts, whole layers are shared among devices, as ZeRO's buckets are.
+    sets += [[*experts, kind, TABLES] for kind in outer if TABLES in inner]
     # Where links are slow, the kind with the most work for its exchanges pays alone.
     sets += [[kind] for kind in inner]
     ordered = sorted(divisions, key=lambda d: (d.is_equal, abs(log2(d.count / USUAL)), d.count))

@@ -18,6 +18,7 @@ from situate.solvers import solve
 from situate.solvers.cut_choice.candidates import candidates
 from situate.solvers.cut_choice.cut_step import CutStep
 from situate.solvers.cut_choice.divisions import Division, divisions
+from situate.solvers.cut_choice.finals import Rival, final_plans, finalists, rank, rival_of
 from situate.solvers.cut_choice.labelling import Labelling, labelled_cuts
 from situate.solvers.cut_choice.least import MEANS, LeastOverCuts, Mean
 from situate.solvers.cut_choice.slicings import (
@@ -31,19 +32,11 @@ from situate.solvers.cut_choice.slicings import (
 from situate.solvers.cut_choice.trial import Trial, smallest_problem, trial_of
 from situate.torch_capture.garbage import without_collection
 
-EVALUATIONS = 400
-"""Evaluations of the short search by `auto` for each finalist."""
-
-FINALISTS, MOST_FINALISTS, MOST_FINALIST_OPS = 2, 6, 12_000
-"""The number of cut steps that `auto` plans at least, beside the step of whole ops; their largest
-number, and the most ops of all further ones together."""
-
-MAX_CLOSE, LONGER = 1.1, 4
-"""Largest value of a finalist, as a multiple of the best one, for a second search, which is so many
-times as long. The searches of large steps end with the first."""
-
 MOST_OPS = 150_000
 """Number of ops, of all tried steps together, after which no further cuts are tried."""
+
+FULL_STEPS = 2
+"""Number of cuts that are compared on a large step, after its trial."""
 
 MAX_ESTIMATE = 1.5
 """Largest estimate of a step that is planned, as a multiple of the least one."""
@@ -61,11 +54,13 @@ class CutChoice:
         least: seconds that a step takes in any cut into at most as many parts as there are
             accelerators, or 0 where no bound is known.
         slices: True if planning chose slices of the batch, too; `least` is then of these slices.
+        rival: other cuts, with which the step is shorter if exchanges run as collectives.
     """
 
     problem: Problem
     least: float
     slices: bool = False
+    rival: Rival | None = None
 
 
 def choose_cuts(step: CutStep, unequal: bool = True) -> CutChoice:
@@ -90,20 +85,35 @@ def choose_cuts(step: CutStep, unequal: bool = True) -> CutChoice:
     trial = trial_of(step, whole)
     ways = [way for way in divisions(trial.problem) if unequal or way.is_equal]
     plans = _first_plans(trial, ways)
-    finalists = _finalists(plans)
+    problems = finalists(plans)
     if trial.problem.graph.cuts is None:
-        finalists.insert(0, trial.problem)
-    plan = _best(finalists)
+        problems.insert(0, trial.problem)
+    finals = final_plans(problems)
     # A trial of fewer blocks has as many fewer ops.
     most_ops = min(MOST_TRIAL_OPS, MOST_WHOLE_OPS * trial.problem.n / whole.n)
-    if (choice := _in_slices(step, trial, plans, plan, ways, most_ops)) is not None:
+    if (choice := _in_slices(step, trial, plans, finals[0], ways, most_ops)) is not None:
         return choice
-    best = plan.problem
-    if trial.step is not step:
-        best = whole if best.graph.cuts is None else step.problem_of(best.graph.cuts)
+    best = finals[0].problem if trial.step is step else _best_of_step(step, whole, finals)
+    rival = rival_of(finals)
     if whole.graph.cuts is not None:
-        return CutChoice(best, 0.0)
-    return CutChoice(best, _least(step, trial, whole))
+        return CutChoice(best, 0.0, rival=rival)
+    return CutChoice(best, _least(step, trial, whole), rival=rival)
+
+
+def _best_of_step(step: CutStep, whole: Problem, finals: Sequence[Result]) -> Problem:
+    """The large step in the best cuts of its trial, of which the best few are compared again.
+
+    Args:
+        finals: plans of the trial, the best one first.
+    """
+    cuts = [plan.problem.graph.cuts for plan in finals]
+    if cuts[0] is None:
+        return whole
+    few = [one for one in cuts if one is not None][:FULL_STEPS]
+    problems = [step.problem_of(one) for one in few]
+    if len(problems) == 1:
+        return problems[0]
+    return min(problems, key=lambda problem: rank(solve(problem, "tensor_parallel")))
 
 
 def _in_slices(
@@ -141,7 +151,7 @@ def _teams(plans: Mapping[Cuts, Result]) -> list[Cuts]:
     teams."""
     ranked = [
         cuts
-        for cuts in sorted(plans, key=lambda cuts: _rank(plans[cuts]))
+        for cuts in sorted(plans, key=lambda cuts: rank(plans[cuts]))
         if all(cut.name != BATCH for cut in cuts.cuts)
     ]
     of_size = {len(cuts.cuts[0].shares): cuts for cuts in reversed(ranked)}
@@ -162,42 +172,6 @@ def _least(step: CutStep, trial: Trial, whole: Problem) -> float:
         means = (max(MEANS, key=LeastOverCuts(trial.problem, short, most_parts).seconds),)
     bounds = LeastOverCuts(whole, letters, most_parts)
     return max(bounds.simple_seconds(), *map(bounds.seconds, means))
-
-
-def _finalists(plans: Mapping[Cuts, Result]) -> list[Problem]:
-    """The best steps of all, of those in equal parts and of those in unequal ones."""
-    ranked = sorted(plans, key=lambda cuts: _rank(plans[cuts]))
-    # Cuts that divide the same ops make the same step.
-    distinct = {(plans[cuts].value, plans[cuts].problem.n): cuts for cuts in reversed(ranked)}
-    best = [*reversed(distinct.values())]
-    unequal = [cuts for cuts in best if _is_unequal(cuts)]
-    equal = [cuts for cuts in best if not _is_unequal(cuts)]
-    few = [*best[:FINALISTS], *unequal[:1], *equal[:1]]
-    ops = 0
-    for cuts in best[FINALISTS:MOST_FINALISTS]:
-        ops += plans[cuts].problem.n
-        if ops <= MOST_FINALIST_OPS:
-            few.append(cuts)
-    return [plans[cuts].problem for cuts in dict.fromkeys(few)]
-
-
-def _is_unequal(cuts: Cuts) -> bool:
-    return any(len(set(cut.shares)) > 1 for cut in cuts.cuts)
-
-
-def _best(finalists: Sequence[Problem]) -> Result:
-    """The best plan of a short search; steps that are close to it get a longer one."""
-    plans = sorted((solve(p, evaluations=EVALUATIONS) for p in finalists), key=_rank)
-    excess, value = _rank(plans[0])
-    close: list[Problem] = []
-    for plan in plans:
-        is_close = _rank(plan)[0] == excess and plan.value <= MAX_CLOSE * value
-        if is_close and sum(p.n for p in (*close, plan.problem)) <= MOST_FINALIST_OPS:
-            close.append(plan.problem)
-    if len(close) < 2:
-        return plans[0]
-    longer = (solve(problem, evaluations=LONGER * EVALUATIONS) for problem in close)
-    return min(longer, key=_rank)
 
 
 def _first_plans(trial: Trial, ways: Sequence[Division]) -> dict[Cuts, Result]:
@@ -225,8 +199,3 @@ def _first_plans(trial: Trial, ways: Sequence[Division]) -> dict[Cuts, Result]:
             plans[candidate] = solve(trial.problem_of(candidate), "tensor_parallel")
             ops += plans[candidate].problem.n
     return plans
-
-
-def _rank(plan: Result) -> tuple[int, float]:
-    """(excess bytes, value); smaller is better."""
-    return plan.schedule.excess(plan.problem), plan.value

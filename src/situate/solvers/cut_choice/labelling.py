@@ -19,6 +19,7 @@ import numpy as np
 
 from situate.data.arrays import Floats
 from situate.data.cuts import Cut, Cuts
+from situate.data.graph import Op
 from situate.data.letter_graph import SUM, WHOLE, LetterGraph, LetterOp, Value
 from situate.data.problem import Problem
 from situate.data.topology import accelerators
@@ -37,6 +38,9 @@ Form = tuple[int, int]
 """A class, `WHOLE` or `SUM`, and the number of a division from 1; (WHOLE, 0) is on one device."""
 
 ON_ONE_DEVICE: Form = (WHOLE, 0)
+
+PARAMETER = "parameter"
+"""The kind of the op that holds a parameter."""
 
 
 def labelled_cuts(
@@ -81,6 +85,7 @@ class Labelling:
         self._cuts = self._cuts_of_kinds(divisions)
         self._fractions = self._fractions_of_classes()
         self._labels = [self._labels_of(op) for op in graph.ops]
+        self._is_state = [whole_op.kind == PARAMETER for whole_op in self._first_ops()]
         self._node_of = self._ties()
         self._seconds = self._seconds_of_ops()
         self._exchanges: dict[tuple[Form, Form, int], float] = {}
@@ -92,12 +97,12 @@ class Labelling:
         nodes = max(self._node_of) + 1
         costs: list[np.ndarray] = [np.zeros(0)] * nodes
         usages: list[np.ndarray] = [np.zeros(0)] * nodes
-        for op, node, labels, seconds in zip(
-            self._graph.ops, self._node_of, self._labels, self._seconds, strict=True
+        for op, node, labels, seconds, is_state in zip(
+            self._graph.ops, self._node_of, self._labels, self._seconds, self._is_state, strict=True
         ):
             if not len(costs[node]):
                 costs[node], usages[node] = np.zeros(len(labels)), np.zeros(len(labels))
-            costs[node] += [self._part_seconds(op, seconds, label) for label in labels]
+            costs[node] += [self._part_seconds(op, seconds, label, is_state) for label in labels]
             usages[node] += op.saved
         tables: dict[tuple[int, int], np.ndarray] = {}
         for a, b, table in self._tables(costs, usages):
@@ -230,10 +235,15 @@ class Labelling:
         finite = np.where(np.isfinite(seconds), seconds, 0)
         return [finite[[*op.ops]].sum(axis=0) for op in self._graph.ops]
 
-    def _part_seconds(self, op: LetterOp, seconds: Floats, label: _Label) -> float:
+    def _first_ops(self) -> Iterator[Op]:
+        """The first graph op of each op."""
+        return (self._whole.graph.ops[op.ops[0]] for op in self._graph.ops)
+
+    def _part_seconds(self, op: LetterOp, seconds: Floats, label: _Label, is_state: bool) -> float:
         """Seconds of the longest part, each on the device of its number."""
         if label.option < 0:
-            return float(seconds.min())
+            # Devices share whole parameters among them, so that all of them update.
+            return float(seconds.min()) / (len(seconds) if is_state else 1)
         share = self._fractions[op.options[label.option].letter_class, label.division]
         of_team = seconds[: len(share)]
         # Launching takes each part as long as the whole op.
@@ -268,7 +278,7 @@ class Labelling:
                 [self._input(r, position, label) for label in self._labels[r]]
                 for r, position in uses
             ]
-            node = self._node_of[value[0]]
+            node, is_state = self._node_of[value[0]], self._is_state[value[0]]
             if len(uses) > 1:
                 forms = sorted({form for form in chain(produced, *wanted) if form[0] != SUM})
                 # Classes have numbers of their own in each block, kinds have not.
@@ -282,16 +292,35 @@ class Labelling:
                 usages[copy] += [
                     saved * (self._counts[k] - 1) if form == WHOLE else 0 for form, k in forms
                 ]
-                yield node, copy, self._table(produced, forms, nbytes)
-                node, produced = copy, forms
+                yield node, copy, self._table(produced, forms, nbytes, is_state)
+                node, produced, is_state = copy, forms, False
             for (r, _), forms_of_reader in zip(uses, wanted, strict=True):
-                yield node, self._node_of[r], self._table(produced, forms_of_reader, nbytes)
+                is_shared = is_state or self._is_state[r]
+                table = self._table(produced, forms_of_reader, nbytes, is_shared)
+                yield node, self._node_of[r], table
 
     def _kind(self, form: int) -> str:
         return str(form) if form < 0 else self._graph.kinds[form]
 
-    def _table(self, sources: Sequence[Form], targets: Sequence[Form], nbytes: int) -> np.ndarray:
-        return np.array([[self._exchange(a, b, nbytes) for b in targets] for a in sources])
+    def _table(
+        self, sources: Sequence[Form], targets: Sequence[Form], nbytes: int, is_state: bool
+    ) -> np.ndarray:
+        """Seconds by form of the source and of the target.
+
+        Args:
+            is_state: True for a parameter or its gradient.
+        """
+        return np.array(
+            [
+                [self._exchange(a, b, nbytes) / self._sharers(a, b, is_state) for b in targets]
+                for a in sources
+            ]
+        )
+
+    def _sharers(self, source: Form, target: Form, is_state: bool) -> int:
+        """The number of devices that do such exchanges at once, each for parameters of its own."""
+        is_shared = is_state and ON_ONE_DEVICE in (source, target)
+        return max(self._counts[source[1]], self._counts[target[1]]) if is_shared else 1
 
     def _exchange(self, source: Form, target: Form, nbytes: int) -> float:
         if source == target:

@@ -11,6 +11,7 @@ from situate.data.letter_graph import SUM, WHOLE, ClassOption, LetterGraph, Lett
 from situate.torch_capture import cost
 from situate.torch_capture.cuts.classes import LetterClass, best_member
 from situate.torch_capture.cuts.letters import Axis, is_item, operands
+from situate.torch_capture.cuts.rules.lookups import is_read
 from situate.torch_capture.flow import described_outputs, overwritten, storages
 from situate.torch_capture.garbage import without_collection
 from situate.torch_capture.graph import drafts, to_step
@@ -102,12 +103,16 @@ class _Builder:
 
     def _computation(self, node: fx.Node, numbers: tuple[int, ...], tie: str) -> LetterOp:
         # Small state that an op holds itself has no number.
-        is_numbered = [self._storages[operand][0] in self._number for operand in operands(node)]
+        sources = operands(node)
+        is_edge = [
+            self._storages[source][0] in self._number and is_read(node, i)
+            for i, source in enumerate(sources)
+        ]
         values = cost.outputs(node.meta["val"])
         options = []
         for c, member in self._options.get(node, ()):
             inputs = [WHOLE if axis is None else c for axis in member.letter.inputs]
-            kept = tuple(form for form, keep in zip(inputs, is_numbered, strict=True) if keep)
+            kept = tuple(form for form, keep in zip(inputs, is_edge, strict=True) if keep)
             outputs = tuple(_form(output, c) for output in member.letter.outputs)
             options.append(ClassOption(c, kept, outputs))
         is_backward = node.meta.get("partitioner_tag") == "is_backward"
@@ -116,7 +121,8 @@ class _Builder:
             for k, value in enumerate(values)
             if not is_backward and (node, k) in self._is_read_backward
         )
-        reads, passages = self._reads(operands(node))
+        edges = [source for source, is_one in zip(sources, is_edge, strict=True) if is_one]
+        reads, passages = self._reads(edges)
         sizes = tuple(map(cost.nbytes, values))
         return LetterOp(numbers, tie, reads, sizes, tuple(options), saved, passages)
 

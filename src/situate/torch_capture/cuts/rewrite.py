@@ -23,6 +23,7 @@ from situate.torch_capture.cuts.letters import (
     operands,
 )
 from situate.torch_capture.cuts.rules import letters
+from situate.torch_capture.cuts.rules.lookups import UNREAD
 from situate.torch_capture.cuts.rules.views import LINEAR
 from situate.torch_capture.cuts.state import StatePart
 from situate.torch_capture.cuts.values import Division, Value
@@ -78,6 +79,8 @@ class _Step:
         self._parts_of: dict[str, list[StatePart]] = {}
         self._placeholders: dict[str, Value] = {}
         self._live = live_nodes(trace)
+        # By the value and the arguments of a view, the same view in the same pass.
+        self._views: dict[Any, Value] = {}
         # By operator, the ops that no rule cuts and that read parts.
         self.without_rule: Counter[str] = Counter()
 
@@ -88,12 +91,13 @@ class _Step:
         elif node.op == "call_function" and node in self._live:
             if is_item(node):
                 return
-            if self._is_linear(node):
-                self._add_linear(node)
-            elif node in self._cuts:
-                self._add_parts(node, *self._cuts[node])
-            else:
-                self._add_whole(node)
+            key = self._view_key(node)
+            if key in self._views:
+                self._values[node, 0] = self._views[key]
+                return
+            self._add_op(node)
+            if key is not None:
+                self._views[key] = self._values[node, 0]
 
     def finished(self) -> Trace:
         """The trace of the step."""
@@ -214,11 +218,48 @@ class _Step:
 
     # Ops.
 
+    def _add_op(self, node: fx.Node) -> None:
+        if self._is_linear(node):
+            self._add_linear(node)
+        elif node in self._cuts:
+            self._add_parts(node, *self._cuts[node])
+        else:
+            self._add_whole(node)
+
+    def _view_key(self, node: fx.Node) -> Any:
+        """Equal for equal views of a result; None for other ops.
+
+        Products of one tensor, such as queries, keys and values, each have a view of it. As one
+        value, it is gathered once for all of them.
+        """
+        sources = operands(node)
+        if operator_name(node) not in LINEAR or len(sources) != 1:
+            return None
+        # A parameter is gathered anew in the backward pass, so that it need not be held.
+        if sources[0].op != "call_function":
+            return None
+        # The value stays in `self._values`, so its identity is its own.
+        arguments = repr((node.args[1:], dict(node.kwargs)))
+        value, tag = self._value(sources[0]), node.meta.get("partitioner_tag")
+        return node.target, id(value), arguments, tag, self._cut_key(node)
+
+    def _cut_key(self, node: fx.Node) -> Any:
+        """The letter by which an op is cut, and its bounds; None for a whole op."""
+        if node not in self._cuts:
+            return None
+        member, letter_class, bounds = self._cuts[node]
+        return member.letter.inputs, member.letter.outputs, letter_class.units, bounds
+
     def _add_whole(self, node: fx.Node) -> None:
         from torch import fx
 
         sources = operands(node)
-        if not all(self._value(source).is_whole for source in sources) and not letters(node):
+        # To gather a single number, such as a loss, costs nothing worth a warning.
+        has_parts = any(
+            not self._value(source).is_whole and source.meta["val"].numel() > 1
+            for source in sources
+        )
+        if has_parts and not letters(node):
             self.without_rule[operator_name(node)] += 1
         own = [self._value(source).whole() for source in sources]
         remaining = iter(own)
@@ -286,9 +327,10 @@ class _Step:
             for axis, value in zip(letter.inputs, sources, strict=True)
         ]
         parts = []
+        is_read = operator_name(node) not in UNREAD
         for i, (begin, end) in enumerate(pairwise(scaled)):
             own = [
-                value.whole(i) if division is None else value.piece(division, i)
+                _operand(value, division, i) if is_read else value.nearest(i)
                 for value, division in zip(sources, divisions, strict=True)
             ]
             parts.append(local(node, letter, Piece(i, begin, end, units), own))
@@ -329,6 +371,11 @@ class _Step:
                 self._values[node, k or 0] = self._new(node, partial=own)
             else:
                 self._values[node, k or 0] = self._new(node, whole=own[0])
+
+
+def _operand(value: Value, division: Division | None, part: int) -> fx.Node:
+    """The whole value or the piece of it that a part reads."""
+    return value.whole(part) if division is None else value.piece(division, part)
 
 
 def _notes(without_rule: Counter[str]) -> Iterator[str]:

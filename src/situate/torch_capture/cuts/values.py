@@ -95,6 +95,11 @@ class Value:
             self._whole[reader] = self._gathered(reader)
         return self._whole[reader]
 
+    def nearest(self, part: int) -> fx.Node:
+        """Some entries of the value, of a part itself if it has any; for ops that read none."""
+        nodes = self.partial if self.parts is None else self.parts[1]
+        return nodes[part] if part < len(nodes) else self.whole(part)
+
     def piece(self, division: Division, number: int) -> fx.Node:
         """A part of the value."""
         key = division, number
