@@ -192,18 +192,3 @@ def test_modules_that_run_again_have_a_bound_without_exchanges() -> None:
     step, machine, again = trace_step(decoder, "adam", "step"), devices(2), ["layers.0"]
     choice = choose_cuts(CutStep.of(step, lambda graph: Problem(graph, machine), again))
     assert choice.least == least_in_any_cut(Problem(step.graph(again), machine), 2)
-
-
-# The trial of a large step has fewer blocks, so its best few cuts are compared on the step itself.
-def test_the_best_cuts_of_a_trial_are_compared_on_the_step(monkeypatch) -> None:
-    monkeypatch.setattr("situate.solvers.cut_choice.trial.MANY_OPS", 1)
-
-    def step(prices: dict[str, float], **options) -> CutStep:
-        return CutStep(
-            lambda cuts: problem(cuts, price=prices.get(str(cuts), 9.0)), UNITS, **options
-        )
-
-    short = step({"heads=4": 0.1, "features=4": 0.2})
-    large = step({"heads=4": 0.2, "features=4": 0.1}, shorter=lambda _: short)
-    assert str(choose_cuts(short).problem.graph.cuts) == "heads=4"
-    assert str(choose_cuts(large).problem.graph.cuts) == "features=4"

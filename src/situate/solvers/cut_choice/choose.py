@@ -18,7 +18,7 @@ from situate.solvers import solve
 from situate.solvers.cut_choice.candidates import candidates
 from situate.solvers.cut_choice.cut_step import CutStep
 from situate.solvers.cut_choice.divisions import Division, divisions
-from situate.solvers.cut_choice.finals import Rival, final_plans, finalists, rank, rival_of
+from situate.solvers.cut_choice.finals import Rival, best_plan, finalists, rank
 from situate.solvers.cut_choice.labelling import Labelling, labelled_cuts
 from situate.solvers.cut_choice.least import MEANS, LeastOverCuts, Mean
 from situate.solvers.cut_choice.slicings import (
@@ -34,9 +34,6 @@ from situate.torch_capture.garbage import without_collection
 
 MOST_OPS = 150_000
 """Number of ops, of all tried steps together, after which no further cuts are tried."""
-
-FULL_STEPS = 2
-"""Number of cuts that are compared on a large step, after its trial."""
 
 MAX_ESTIMATE = 1.5
 """Largest estimate of a step that is planned, as a multiple of the least one."""
@@ -88,32 +85,17 @@ def choose_cuts(step: CutStep, unequal: bool = True) -> CutChoice:
     problems = finalists(plans)
     if trial.problem.graph.cuts is None:
         problems.insert(0, trial.problem)
-    finals = final_plans(problems)
+    plan, rival = best_plan(problems)
     # A trial of fewer blocks has as many fewer ops.
     most_ops = min(MOST_TRIAL_OPS, MOST_WHOLE_OPS * trial.problem.n / whole.n)
-    if (choice := _in_slices(step, trial, plans, finals[0], ways, most_ops)) is not None:
+    if (choice := _in_slices(step, trial, plans, plan, ways, most_ops)) is not None:
         return choice
-    best = finals[0].problem if trial.step is step else _best_of_step(step, whole, finals)
-    rival = rival_of(finals)
+    best = plan.problem
+    if trial.step is not step:
+        best = whole if best.graph.cuts is None else step.problem_of(best.graph.cuts)
     if whole.graph.cuts is not None:
         return CutChoice(best, 0.0, rival=rival)
     return CutChoice(best, _least(step, trial, whole), rival=rival)
-
-
-def _best_of_step(step: CutStep, whole: Problem, finals: Sequence[Result]) -> Problem:
-    """The large step in the best cuts of its trial, of which the best few are compared again.
-
-    Args:
-        finals: plans of the trial, the best one first.
-    """
-    cuts = [plan.problem.graph.cuts for plan in finals]
-    if cuts[0] is None:
-        return whole
-    few = [one for one in cuts if one is not None][:FULL_STEPS]
-    problems = [step.problem_of(one) for one in few]
-    if len(problems) == 1:
-        return problems[0]
-    return min(problems, key=lambda problem: rank(solve(problem, "tensor_parallel")))
 
 
 def _in_slices(

@@ -61,9 +61,8 @@ def _is_unequal(cuts: Cuts) -> bool:
     return any(len(set(cut.shares)) > 1 for cut in cuts.cuts)
 
 
-def final_plans(problems: Sequence[Problem]) -> list[Result]:
-    """The plans of finalists that are close to the best one, the best one first: of a short search,
-    or of a longer one if they are small.
+def best_plan(problems: Sequence[Problem]) -> tuple[Result, Rival | None]:
+    """The best plan of a short search, and its rival; steps that are close to it get a longer one.
 
     Args:
         problems: of the finalists.
@@ -77,7 +76,8 @@ def final_plans(problems: Sequence[Problem]) -> list[Result]:
             close.append(plan.problem)
     if len(close) > 1:
         near = [solve(problem, evaluations=LONGER * EVALUATIONS) for problem in close]
-    return sorted(near, key=rank)
+    best = min(near, key=rank)
+    return best, _rival(best, near)
 
 
 def rank(plan: Result) -> tuple[int, float]:
@@ -85,16 +85,11 @@ def rank(plan: Result) -> tuple[int, float]:
     return plan.schedule.excess(plan.problem), plan.value
 
 
-def rival_of(plans: Sequence[Result]) -> Rival | None:
-    """The cuts of the shortest step with collectives, if that is shorter than the best plan's.
-
-    Args:
-        plans: the best one first.
-    """
-    best, *further = plans
-    if not further or (own := _seconds_in_collectives(best)) is None:
+def _rival(best: Result, near: Sequence[Result]) -> Rival | None:
+    """The plan of the shortest step with collectives, if that is shorter than the best one's."""
+    if len(near) < 2 or (own := _seconds_in_collectives(best)) is None:
         return None
-    others = [(_seconds_in_collectives(plan), plan) for plan in further]
+    others = [(_seconds_in_collectives(plan), plan) for plan in near if plan is not best]
     timed = [(seconds, plan) for seconds, plan in others if seconds is not None]
     least, plan = min(timed, key=itemgetter(0), default=(own, best))
     if least > (1 - MIN_GAIN) * own:
