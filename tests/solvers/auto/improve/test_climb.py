@@ -19,6 +19,7 @@ from situate.solvers.auto.improve.climb import (
     SECOND_ASCENT_EVALUATIONS,
     SEED_RANGE,
     TRIAL_EVALUATIONS,
+    are_launches,
     climb,
     offer_one_part_per_device,
     one_part_each,
@@ -27,6 +28,7 @@ from situate.solvers.budget import Budget
 from situate.solvers.evaluate import evaluate
 from situate.solvers.heuristics.baselines import single
 from situate.solvers.heuristics.list_rules import heft
+from situate.solvers.learned.groups import op_weights
 from situate.solvers.local_search.hill_climbing import HillClimber
 from situate.solvers.search import Search
 from tests.solvers.families import chain, devices, problem
@@ -231,3 +233,38 @@ def test_threads_change_nothing(rule):
     climb(two)
     assert one.best.value == two.best.value
     assert one.budget.evaluations == two.budget.evaluations
+
+
+# Launches: seconds of a constant and of work, in equal parts; the second ascent then moves blocks
+# that are balanced by work.
+def launched(constant: float, slope: float) -> Problem:
+    """Twelve ops in a row; each takes `constant` and a multiple of its FLOPs."""
+    flops = [10**9 * (1 + i % 5) for i in range(12)]
+    ops = [Op(f"{i}", seconds={"*": constant + slope * f}, flops=f) for i, f in enumerate(flops)]
+    tensors = [Tensor(f"t{i}", i, 8, (i + 1,)) for i in range(len(ops) - 1)]
+    return Problem(Graph("launched", tuple(ops), tuple(tensors)), devices(1, 1, bandwidth=1e9))
+
+
+@pytest.mark.parametrize(
+    ("constant", "slope", "decide"), [(1.0, 1e-9, True), (0.5, 1e-9, False), (0.0, 1e-9, False)]
+)
+def test_launches_decide_if_they_take_a_quarter(constant, slope, decide):
+    assert are_launches(launched(constant, slope)) == decide
+
+
+def test_seconds_that_do_not_follow_work_are_no_launches():
+    assert not are_launches(launched(1.0, 0.0))
+    assert not are_launches(branching())
+    assert not are_launches(problem("tight"))
+
+
+def test_a_step_of_launches_is_climbed_in_blocks_by_seconds_and_by_work(monkeypatch):
+    weights = []
+
+    def noted(of, chosen):
+        weights.append(chosen)
+        return op_weights(of, chosen)
+
+    monkeypatch.setattr(sys.modules[climb.__module__], "op_weights", noted)
+    climb(searching(launched(1.0, 1e-9), 1000))
+    assert weights == ["seconds", "work"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,6 +12,8 @@ from situate.data.problem import Problem
 from situate.data.topology import accelerators
 from situate.evaluators.simulated import SimulatedMachine
 from situate.grouping import heavy_edge, make_groups
+from situate.grouping.groups import Weights
+from situate.grouping.units import unit_work
 from situate.simulation.decoding import order_of
 from situate.solvers.auto.orders import by_rank
 from situate.solvers.incumbent import Candidate
@@ -32,6 +36,10 @@ TRIAL_EVALUATIONS = 60
 SECOND_ASCENT_EVALUATIONS = 400
 """With at least so many evaluations in the trial, a second ascent starts with another seed, because
 the result depends on the first moves."""
+
+MIN_CORRELATION, MIN_CONSTANTS = 0.99, 0.25
+"""Least correlation of units' seconds and work, and least share of the seconds beside that of work,
+with which launches decide how long units take."""
 
 SEED_RANGE = 2**32
 """Number of seeds of a search; the second ascent adds it to the seed."""
@@ -71,51 +79,84 @@ def climb(search: Search) -> None:
 
     A plan with one large part per device may become the incumbent first. A list scheduler adapts
     the starts to each placement, so a block can move in one step. Annealing keeps the order and
-    would pass through worse plans. If there is time, the better of two ascents continues.
+    would pass through worse plans. If there is time, the better of two ascents continues. If
+    launches take most seconds, the second one moves other blocks, and is tried in any case.
     """
     if search.finished() or not search.budget.affords(OFFERS_TO_SET_UP):
         return
-    *partitions, parts = _partitions(search.problem)
+    problem = search.problem
+    *partitions, parts = heavy_edge.partitions(problem, _counts(problem))
     offer_one_part_per_device(search, parts)
     incumbent = search.incumbent
     least = incumbent.value if incumbent.feasible else np.inf
-    first, second = _ascents(search, incumbent, partitions)
+    start = _Start(search, incumbent, best_order(search, incumbent))
+    ascents = [start.ascent(partitions, "seconds", search.seed)]
     budget = search.budget.remaining()
     end = (1 - CLIMB_SHARE) * budget
-    first.go((1 - TRIAL_SHARE) * budget, end)
-    if first.seconds >= least:
-        return
-    if first.evaluations >= SECOND_ASCENT_EVALUATIONS:
+    ascents[0].go((1 - TRIAL_SHARE) * budget, end)
+    if are_launches(problem):
+        *partitions, _ = heavy_edge.partitions(problem, _counts(problem), unit_work(problem))
+        ascents.append(start.ascent(partitions, "work", search.seed))
+    elif ascents[0].seconds < least and ascents[0].evaluations >= SECOND_ASCENT_EVALUATIONS:
+        ascents.append(start.ascent(partitions, "seconds", search.seed + SEED_RANGE))
+    for second in ascents[1:]:
         # The trial of the first ascent has spent one share already.
         second.go((1 - 2 * TRIAL_SHARE) * budget, end)
-    min(second, first, key=lambda ascent: ascent.seconds).go(end, end)
+    best = min(reversed(ascents), key=lambda ascent: ascent.seconds)
+    if best.seconds < least:
+        best.go(end, end)
 
 
-def _partitions(problem: Problem) -> NDArray[np.int64]:
-    """Labels (c, units) of all levels, the groups first, and of one part per accelerator last."""
-    counts = [GROUPS, *coarser(GROUPS), len(accelerators(problem))]
-    return heavy_edge.partitions(problem, counts)
+def are_launches(problem: Problem) -> bool:
+    """True if units take the seconds of their work and a constant each, and the constants are a
+    quarter of all seconds or more.
+
+    Blocks that are balanced by seconds then have equal numbers of ops, whichever layers these
+    belong to. Blocks that are balanced by work follow the layers.
+    """
+    work = unit_work(problem)
+    seconds = np.bincount(problem.unit, problem.seconds.min(axis=1))
+    if not np.isfinite(seconds).all() or work.std() == 0 or seconds.std() == 0:
+        return False
+    # Least squares: seconds = constant + slope x work.
+    correlation = np.corrcoef(work, seconds)[0, 1]
+    slope = correlation * seconds.std() / work.std()
+    constants = 1 - slope * work.sum() / seconds.sum()
+    return bool(correlation > MIN_CORRELATION and constants > MIN_CONSTANTS)
 
 
-def _ascents(
-    search: Search, candidate: Candidate, partitions: list[NDArray[np.int64]]
-) -> tuple[_Ascent, _Ascent]:
-    """Two ascents from a plan, with different seeds."""
-    problem, order = search.problem, best_order(search, candidate)
-    groups = make_groups(problem, partitions[0])
-    levels = levels_of(problem, groups, partitions[1:], op_weights(problem, "seconds"))
-    # (n,) seconds of each op on its device: a group starts on the device with most of its seconds.
-    seconds = problem.seconds[np.arange(problem.n), candidate.placement]
-    start = InitialPlacements(groups, lambda: groups.majority(candidate.placement, seconds))
-    # Number of pairs of a block and a device.
-    neighbours = sum(map(len, levels)) * problem.d
+def _counts(problem: Problem) -> list[int]:
+    """Numbers of blocks of all levels, the groups first, and of one part per accelerator last."""
+    return [GROUPS, *coarser(GROUPS), len(accelerators(problem))]
 
-    def ascent(seed: int) -> _Ascent:
+
+@dataclass(frozen=True)
+class _Start:
+    """The plan where ascents begin, and the order in which an eager scheduler runs it."""
+
+    search: Search
+    candidate: Candidate
+    order: Order
+
+    def ascent(self, partitions: list[NDArray[np.int64]], weights: Weights, seed: int) -> _Ascent:
+        """An ascent in blocks.
+
+        Args:
+            partitions: labels (c, units) of all levels, the groups first.
+            weights: of ops, by which a group joins a block.
+        """
+        problem, placement = self.search.problem, self.candidate.placement
+        groups = make_groups(problem, partitions[0])
+        levels = levels_of(problem, groups, partitions[1:], op_weights(problem, weights))
+        # (n,) seconds of each op on its device: a group starts on the device with most of its
+        # seconds.
+        seconds = problem.seconds[np.arange(problem.n), placement]
+        start = InitialPlacements(groups, lambda: groups.majority(placement, seconds))
         # Every move draws its level evenly; annealing moves single units later.
         learner = HillClimber(groups, levels, start, seed, alone=0.0)
-        return _Ascent(search, learner, order, neighbours)
-
-    return ascent(search.seed), ascent(search.seed + SEED_RANGE)
+        # Number of pairs of a block and a device.
+        neighbours = sum(map(len, levels)) * problem.d
+        return _Ascent(self.search, learner, self.order, neighbours)
 
 
 def best_order(search: Search, candidate: Candidate) -> Order:
