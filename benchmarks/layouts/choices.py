@@ -7,15 +7,13 @@ published ones, and among all legal ones that fit.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from benchmarks.layouts.cells import Cell
-from benchmarks.layouts.seconds import GROUPS, Floats, cells_of, crossed, publish, runs_of
+from benchmarks.layouts.seconds import GROUPS, Floats, cells_and_options, crossed, publish, runs_of
 from benchmarks.lib.record import Row as RecordRow
 from situate.language.training.layout import Layout, LayoutTable
 from situate.language.training.memory import peak_memory
@@ -239,11 +237,7 @@ def all_questions(cells: Sequence[Cell]) -> list[Question]:
 
 def main() -> None:
     """Print and record the places of the fastest published layouts."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("cells", type=Path, metavar="CELLS.csv")
-    parser.add_argument("--record", action="store_true")
-    options = parser.parse_args()
-    cells, _, options.cells_sha256 = cells_of(options.cells)
+    cells, _, options = cells_and_options(__doc__)
     questions = all_questions(cells)
     several = [question for question in questions if len(question.cells) > 1]
     sources = sorted({question.source for question in several})

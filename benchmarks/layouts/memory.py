@@ -5,14 +5,12 @@ No constant of memory is fitted to these runs, except for the workspace of libra
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
 from benchmarks.layouts.cells import Cell
-from benchmarks.layouts.seconds import Floats, cells_of, publish
+from benchmarks.layouts.seconds import Floats, cells_and_options, publish
 from benchmarks.lib.record import Row as RecordRow
 from situate.language.training.layout import LayoutTable
 from situate.language.training.memory import last_rank, peak_memory, stage_memory
@@ -116,11 +114,7 @@ def worst_tests(cells: Sequence[Cell], ratio: Floats, count: int) -> list[Record
 
 def main() -> None:
     """Print and record errors by source, and the worst runs."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("cells", type=Path, metavar="CELLS.csv")
-    parser.add_argument("--record", action="store_true")
-    options = parser.parse_args()
-    cells, reasons, options.cells_sha256 = cells_of(options.cells)
+    cells, reasons, options = cells_and_options(__doc__)
     cells = [cell for cell in cells if cell.gib is not None]
     ratio = np.array([predicted_gib(cell) / float(cell.gib or 1) for cell in cells])
     precise = np.array([cell.precise for cell in cells])

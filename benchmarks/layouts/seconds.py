@@ -219,6 +219,19 @@ def worst_rows(runs: Runs, ratio: Floats, count: int) -> list[RecordRow]:
     ]
 
 
+def cells_and_options(
+    description: str | None,
+) -> tuple[list[Cell], Counter[str], argparse.Namespace]:
+    """The runs of the file that the command line names, the reasons for which rows are left out,
+    and the options of a benchmark, with the file's SHA-256."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("cells", type=Path, metavar="CELLS.csv")
+    parser.add_argument("--record", action="store_true")
+    options = parser.parse_args()
+    cells, reasons, options.cells_sha256 = cells_of(options.cells)
+    return cells, reasons, options
+
+
 def publish(name: str, tables: dict[str, list[RecordRow]], options: argparse.Namespace) -> None:
     """Write the tables as a record with `--record`; otherwise print them."""
     if options.record:
@@ -237,11 +250,7 @@ def _short_text(value: object) -> str:
 
 def main() -> None:
     """Print and record errors by source, and the factors."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("cells", type=Path, metavar="CELLS.csv")
-    parser.add_argument("--record", action="store_true")
-    options = parser.parse_args()
-    cells, reasons, options.cells_sha256 = cells_of(options.cells)
+    cells, reasons, options = cells_and_options(__doc__)
     tables: dict[str, list[RecordRow]] = {"summary": [], "factors": [], "worst": []}
     for name, programs in GROUPS.items():
         inside = [

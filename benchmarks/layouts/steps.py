@@ -6,16 +6,22 @@ fitted to runs of other models. `LAYOUTS` are simulated and searched.
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
 from benchmarks.layouts.cells import Cell
-from benchmarks.layouts.seconds import GROUPS, Floats, Runs, cells_of, fit, publish, runs_of
+from benchmarks.layouts.seconds import (
+    GROUPS,
+    Floats,
+    Runs,
+    cells_and_options,
+    fit,
+    publish,
+    runs_of,
+)
 from benchmarks.lib.record import Row as RecordRow
 from situate.data.problem import Problem
 from situate.errors import SituateError
@@ -214,11 +220,7 @@ def _cpu_seconds() -> float:
 
 def main() -> None:
     """Print and record both tables."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("cells", type=Path, metavar="CELLS.csv")
-    parser.add_argument("--record", action="store_true")
-    options = parser.parse_args()
-    cells, _, options.cells_sha256 = cells_of(options.cells)
+    cells, _, options = cells_and_options(__doc__)
     tables = {
         "published": summary(published_rows(cells)),
         "planned": [planned_row(*layout) for layout in LAYOUTS],

@@ -67,13 +67,13 @@ def layer_memory(model: Transformer, run: Run, table: LayoutTable) -> tuple[Floa
     if software.selective:
         selective = start + software.selective * (whole - _sum(parts, ("scores",)) - start)
     # In the order of `RECOMPUTE`: none, selective, full, modules.
-    kept = [
+    resident_by_recompute = [
         resident,
         selective,
         np.broadcast_to(start, len(table)),
         resident - _module_bytes(model, parts),
     ]
-    layer = np.choose(table.recompute, kept)
+    layer = np.choose(table.recompute, resident_by_recompute)
     # The layer whose backward pass runs has its activations whole, and gradients of its scores.
     # Meanwhile what the next layer has in host memory arrives.
     again = whole - layer + _score_gradients(parts, software) + _sum(parts, software.offloaded)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from situate.data.letter_graph import SUM, WHOLE, ClassOption, LetterGraph, LetterOp, Passage, Value
@@ -112,16 +113,16 @@ class _Builder:
         options = []
         for c, member in self._options.get(node, ()):
             inputs = [WHOLE if axis is None else c for axis in member.letter.inputs]
-            kept = tuple(form for form, keep in zip(inputs, is_edge, strict=True) if keep)
+            forms = tuple(form for form, is_one in zip(inputs, is_edge, strict=True) if is_one)
             outputs = tuple(_form(output, c) for output in member.letter.outputs)
-            options.append(ClassOption(c, kept, outputs))
+            options.append(ClassOption(c, forms, outputs))
         is_backward = node.meta.get("partitioner_tag") == "is_backward"
         saved = sum(
             cost.nbytes(value)
             for k, value in enumerate(values)
             if not is_backward and (node, k) in self._is_read_backward
         )
-        edges = [source for source, is_one in zip(sources, is_edge, strict=True) if is_one]
+        edges = list(compress(sources, is_edge))
         reads, passages = self._reads(edges)
         sizes = tuple(map(cost.nbytes, values))
         return LetterOp(numbers, tie, reads, sizes, tuple(options), saved, passages)

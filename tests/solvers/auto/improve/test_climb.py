@@ -19,8 +19,8 @@ from situate.solvers.auto.improve.climb import (
     SECOND_ASCENT_EVALUATIONS,
     SEED_RANGE,
     TRIAL_EVALUATIONS,
-    are_launches,
     climb,
+    launches_dominate,
     offer_one_part_per_device,
     one_part_each,
 )
@@ -246,16 +246,16 @@ def launched(constant: float, slope: float) -> Problem:
 
 
 @pytest.mark.parametrize(
-    ("constant", "slope", "decide"), [(1.0, 1e-9, True), (0.5, 1e-9, False), (0.0, 1e-9, False)]
+    ("constant", "slope", "dominate"), [(1.0, 1e-9, True), (0.5, 1e-9, False), (0.0, 1e-9, False)]
 )
-def test_launches_decide_if_they_take_a_quarter(constant, slope, decide):
-    assert are_launches(launched(constant, slope)) == decide
+def test_launches_dominate_if_they_take_a_quarter(constant, slope, dominate):
+    assert launches_dominate(launched(constant, slope)) == dominate
 
 
 def test_seconds_that_do_not_follow_work_are_no_launches():
-    assert not are_launches(launched(1.0, 0.0))
-    assert not are_launches(branching())
-    assert not are_launches(problem("tight"))
+    assert not launches_dominate(launched(1.0, 0.0))
+    assert not launches_dominate(branching())
+    assert not launches_dominate(problem("tight"))
 
 
 def test_a_step_of_launches_is_climbed_in_blocks_by_seconds_and_by_work(monkeypatch):

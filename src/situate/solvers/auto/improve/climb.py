@@ -94,7 +94,7 @@ def climb(search: Search) -> None:
     budget = search.budget.remaining()
     end = (1 - CLIMB_SHARE) * budget
     ascents[0].go((1 - TRIAL_SHARE) * budget, end)
-    if are_launches(problem):
+    if launches_dominate(problem):
         *partitions, _ = heavy_edge.partitions(problem, _counts(problem), unit_work(problem))
         ascents.append(start.ascent(partitions, "work", search.seed))
     elif ascents[0].seconds < least and ascents[0].evaluations >= SECOND_ASCENT_EVALUATIONS:
@@ -107,7 +107,7 @@ def climb(search: Search) -> None:
         best.go(end, end)
 
 
-def are_launches(problem: Problem) -> bool:
+def launches_dominate(problem: Problem) -> bool:
     """True if units take the seconds of their work and a constant each, and the constants are a
     quarter of all seconds or more.
 
